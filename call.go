@@ -1,0 +1,140 @@
+package refrain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/refrain-dev/refrain/fingerprint"
+	"github.com/refrain-dev/refrain/record"
+)
+
+// Call is one attempt at an action.
+type Call struct {
+	Contract Contract
+	Scope    Scope
+	// Key is the client's key, 1 to 255 bytes.
+	Key string
+	// Input is what makes two calls the same request: bytes as they are, or a
+	// value that is marshalled to JSON once.
+	Input any
+	// Actor is the acting principal, stored beside the identity.
+	Actor string
+
+	// Print replaces Input where the caller has fingerprinted the request
+	// itself, as the HTTP guard does; Recompute does so under another rule.
+	Print     *fingerprint.Print
+	Recompute func(rule, schema string) (digest [32]byte, ok bool)
+}
+
+// Claim validates the call and returns it as engines see it. A contract or a
+// scope that is wrong is a plain error; a key or an input that is wrong is an
+// [*Error].
+func (c Call) Claim() (*record.Claim, error) {
+	if err := c.Contract.Validate(); err != nil {
+		return nil, err
+	}
+	if err := c.Scope.check(c.Contract.Dimensions); err != nil {
+		return nil, err
+	}
+	if c.Key == "" {
+		return nil, &Error{Problem: ErrKeyMissing, Row: "11"}
+	}
+	if len(c.Key) > record.MaxKey {
+		return nil, &Error{Problem: ErrKeyInvalid, Row: "11", Err: fmt.Errorf("%d bytes, %d allowed", len(c.Key), record.MaxKey)}
+	}
+	print, err := c.print()
+	if err != nil {
+		return nil, err
+	}
+	id := Identity{Scope: c.Scope.encoded, Operation: c.Contract.Operation, Key: c.Key}
+	return &record.Claim{
+		Identity:        id,
+		Hash:            id.Hash(),
+		Policy:          c.Contract.policy(),
+		Request:         record.Request{Key: c.Key, Print: print, Recompute: c.Recompute},
+		Actor:           c.Actor,
+		IdentityVersion: c.Contract.IdentityVersion(),
+		Contract:        c.Contract.MarshalJSON,
+	}, nil
+}
+
+func (c Call) print() (fingerprint.Print, error) {
+	if c.Print != nil {
+		return *c.Print, nil
+	}
+	rule, input := c.Contract.Rule, []byte(nil)
+	switch in := c.Input.(type) {
+	case []byte:
+		input = in
+	case nil:
+	default:
+		var err error
+		if input, err = json.Marshal(in); err != nil {
+			return fingerprint.Print{}, fmt.Errorf("refrain: the call's input: %w", err)
+		}
+		if rule == "" {
+			rule = fingerprint.RuleJSON
+		}
+	}
+	if rule == "" {
+		rule = fingerprint.RuleRaw
+	}
+	print, err := fingerprint.Bytes(rule, c.Contract.Schema, input)
+	if err != nil {
+		return print, &Error{Problem: ErrBodyNotCanonical, Row: "13", Err: err}
+	}
+	return print, nil
+}
+
+// Drive is for engine authors: it runs one call through d and returns its
+// outcome, telling obs (which may be nil) the decision.
+func (c Call) Drive(ctx context.Context, d *record.Driver, obs Observer,
+	run func(ctx context.Context, claim *record.Claim) (rec *record.Record, fresh bool, err error),
+) (Outcome, error) {
+	started := time.Now()
+	claim, err := c.Claim()
+	var rec *record.Record
+	var fresh bool
+	if err == nil {
+		rec, fresh, err = d.Drive(ctx, claim, func(ctx context.Context) (*record.Record, bool, error) { return run(ctx, claim) })
+	}
+	if obs != nil {
+		obs.Observe(ctx, event(c.Contract.Operation, rec, fresh, err, time.Since(started)))
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return outcome(rec, fresh), nil
+}
+
+func event(operation string, rec *record.Record, fresh bool, err error, took time.Duration) Event {
+	e := Event{Operation: operation, Took: took, Err: err, Replayed: err == nil && !fresh}
+	var refusal *Error
+	switch {
+	case errors.As(err, &refusal):
+		e.Row, e.Problem, e.Ref = refusal.Row, refusal.Problem, refusal.Ref
+	case err != nil:
+	case fresh:
+		e.Row, e.Ref = "1", rec.Ref
+	case rec.State.Final():
+		e.Row, e.Ref = "3", rec.Ref
+	default:
+		e.Row, e.Ref = "6b", rec.Ref
+	}
+	return e
+}
+
+func outcome(rec *record.Record, fresh bool) Outcome {
+	return Outcome{
+		Result:        rec.Result,
+		Ref:           rec.Ref,
+		State:         rec.State,
+		Replayed:      !fresh,
+		CreatedAt:     rec.Created,
+		ReplayUntil:   rec.ReplayUntil,
+		RememberUntil: rec.RememberUntil,
+	}
+}

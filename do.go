@@ -1,0 +1,67 @@
+package refrain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/refrain-dev/refrain/record"
+)
+
+// Done is the outcome of [Do] with its typed value.
+type Done[R any] struct {
+	Value R
+	Outcome
+}
+
+// Do executes an effect whose result is a Go value, kept as JSON. Repeats get
+// the stored value. A recorded refusal (see [Reject]) comes back as a
+// [*Rejection], from the first call and from every repeat.
+//
+// A stored value that no longer decodes into R is [ErrUnreadable]: the action
+// is done and must not be retried in a loop.
+func Do[T, R any](ctx context.Context, ex Executor[T], call Call, effect func(ctx context.Context, tx T) (R, error)) (Done[R], error) {
+	var done Done[R]
+	out, err := ex.Execute(ctx, call, func(ctx context.Context, tx T) (Result, error) {
+		value, err := effect(ctx, tx)
+		if err != nil {
+			return rejected(err)
+		}
+		body, err := json.Marshal(value)
+		if err != nil {
+			return Result{}, fmt.Errorf("refrain: the effect's result: %w", err)
+		}
+		return Result{Body: body}, nil
+	})
+	if err != nil {
+		return done, err
+	}
+	done.Outcome = out
+	if out.State == record.Rejected {
+		var reason string
+		if err := json.Unmarshal(out.Body, &reason); err != nil {
+			return done, unreadable(out, err)
+		}
+		return done, &Rejection{Err: errors.New(reason)}
+	}
+	if err := json.Unmarshal(out.Body, &done.Value); err != nil {
+		return done, unreadable(out, err)
+	}
+	return done, nil
+}
+
+// rejected turns a [Rejection] into a recorded result and passes any other
+// error through.
+func rejected(err error) (Result, error) {
+	var r *Rejection
+	if !errors.As(err, &r) {
+		return Result{}, err
+	}
+	reason, err := json.Marshal(r.Error())
+	return Result{Rejected: true, Body: reason}, err
+}
+
+func unreadable(out Outcome, err error) error {
+	return &Error{Problem: ErrUnreadable, Row: "16", Ref: out.Ref, State: out.State, Err: err}
+}

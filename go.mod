@@ -1,0 +1,3 @@
+module github.com/refrain-dev/refrain
+
+go 1.26.0

@@ -1,0 +1,83 @@
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Claim is one validated call as an engine sees it.
+type Claim struct {
+	Identity Identity
+	Hash     [16]byte // of Identity
+	Policy   Policy
+	Request  Request
+	Actor    string
+
+	// IdentityVersion names the scope dimensions the contract declares. A store
+	// that holds another one for the operation executes nothing.
+	IdentityVersion string
+	// Contract makes the contract's published form, JSON, as it is registered
+	// with the operation.
+	Contract func() ([]byte, error)
+}
+
+// Begin makes the record of a new execution at now, not final yet. Its ref is
+// known to the effect, so a business row can carry it.
+func (c *Claim) Begin(now time.Time) *Record {
+	return &Record{
+		Identity: c.Identity,
+		Ref:      NewRef(now),
+		Version:  1,
+		Format:   Format,
+		State:    Submitted,
+		Print:    c.Request.Print,
+		Actor:    c.Actor,
+		Created:  Micro(now),
+		Attempt:  1,
+	}
+}
+
+// errOverrun is the cause of an effect's context when MaxExecution ended it.
+var errOverrun = errors.New("the effect ran longer than MaxExecution")
+
+// Bound returns the context an effect runs on: it knows the record (see
+// [Entered]) and ends after MaxExecution.
+func (c *Claim) Bound(ctx context.Context, rec *Record) (context.Context, context.CancelFunc) {
+	ctx = context.WithValue(ctx, enteredKey{}, rec)
+	return context.WithTimeoutCause(ctx, c.Policy.MaxExecution, errOverrun)
+}
+
+// Failed turns what ended an effect into the error the engine returns after
+// rolling back: row 14 when MaxExecution ended it, else the effect's own error.
+func (c *Claim) Failed(bounded context.Context, err error, wrote bool) error {
+	if context.Cause(bounded) == errOverrun {
+		return &Error{Problem: NotExecuted, Row: "14", Err: errors.Join(errOverrun, err)}
+	}
+	return &Error{Problem: HandlerFailed, Wrote: wrote, Err: err}
+}
+
+// Keep fits a result into the policy: a body longer than MaxResult keeps its
+// digest where the contract says so, else it is row 15 and must be rolled back.
+func (c *Claim) Keep(result Result) (Result, error) {
+	if int64(len(result.Body)) <= c.Policy.MaxResult {
+		return result, nil
+	}
+	if !c.Policy.Digest {
+		return Result{}, &Error{Problem: ResponseTooLarge, Row: "15",
+			Err: fmt.Errorf("%d bytes, %d allowed", len(result.Body), c.Policy.MaxResult)}
+	}
+	sum := sha256.Sum256(result.Body)
+	result.Body, result.Digest = nil, sum[:]
+	return result, nil
+}
+
+type enteredKey struct{}
+
+// Entered returns the record whose effect runs on ctx.
+func Entered(ctx context.Context) (*Record, bool) {
+	rec, ok := ctx.Value(enteredKey{}).(*Record)
+	return rec, ok
+}

@@ -1,0 +1,148 @@
+package record
+
+import "time"
+
+// Action is what a decision asks for.
+type Action uint8
+
+const (
+	// Execute runs the effect and records it.
+	Execute Action = iota + 1
+	// Pass runs the effect without a record: the key is optional and absent.
+	Pass
+	// Replay answers with the stored result.
+	Replay
+	// Wait waits for the record of a live claim, then refuses with the problem.
+	Wait
+	// Current answers with the state of an unfinished record (202).
+	Current
+	// Refuse answers with the problem.
+	Refuse
+)
+
+// Decision is one row of the decision table.
+type Decision struct {
+	Row     string // "1", "2b", "6a"
+	Action  Action
+	Problem Problem // for Refuse and Wait
+	// Replaces: the execution takes over the seen, forgotten record.
+	Replaces bool
+	// SpendsAllow: the execution is permitted by an allow and must spend it.
+	SpendsAllow bool
+	// LeasePast: the seen record's lease has ended; the reader writes Unknown.
+	LeasePast bool
+	// Review: the refusal is stored for review.
+	Review bool
+}
+
+// Decide is the decision table. It is pure: the same arguments give the same
+// row, and now is the store's time. Order: principal, key syntax, body, then
+// the record's rows; another request (row 4) is told only from a committed
+// record and wins over whatever state that record is in.
+func Decide(p Policy, seen Seen, req Request, now time.Time) Decision {
+	switch {
+	case req.Principal != "":
+		return refuse("12", req.Principal)
+	case req.KeyFault != "":
+		return refuse("11", req.KeyFault)
+	case req.BodyFault != "":
+		return refuse("13", req.BodyFault)
+	case req.Keyless:
+		return Decision{Row: "11", Action: Pass}
+	case seen.Failure != "":
+		return failed(seen)
+	case seen.Record != nil && !forgotten(seen.Record, now):
+		return known(p, seen.Record, req, now)
+	case seen.Held:
+		return Decision{Row: "6a", Action: Wait, Problem: InProgress}
+	}
+	return unseen(p, seen, req, now)
+}
+
+// forgotten reports row 8: at the deadline itself the memory has ended. A
+// record that is unfinished or disputed never expires by age.
+func forgotten(rec *Record, now time.Time) bool {
+	return rec.State.Final() && !rec.Disputed && !now.Before(rec.RememberUntil)
+}
+
+func failed(seen Seen) Decision {
+	switch seen.Failure {
+	case CommitUnknown:
+		return refuse("10", CommitUnknown)
+	case NotExecuted:
+		return refuse("14", NotExecuted)
+	case ResponseTooLarge, AnswerUndeclared, NotRecordable:
+		return refuse("15", seen.Failure)
+	case RecordUnreadable:
+		return refuse("16", RecordUnreadable)
+	}
+	if seen.Submitted {
+		return refuse("7", OutcomeUnknown)
+	}
+	return refuse("9", seen.Failure)
+}
+
+func known(p Policy, rec *Record, req Request, now time.Time) Decision {
+	if !req.same(rec) {
+		return refuse("4", KeyReused)
+	}
+	switch {
+	case rec.Disputed:
+		if p.Async {
+			return Decision{Row: "6b", Action: Current}
+		}
+		return refuse("7", OutcomeDisputed)
+	case rec.State.Final() && now.Before(rec.ReplayUntil) && rec.Result.Kept():
+		return Decision{Row: "3", Action: Replay}
+	case rec.State.Final():
+		return refuse("5", ResultGone)
+	}
+	leasePast := rec.State == Submitted && !now.Before(rec.Lease)
+	switch {
+	case p.Async:
+		return Decision{Row: "6b", Action: Current, LeasePast: leasePast}
+	case rec.State == Unknown || leasePast:
+		d := refuse("7", OutcomeUnknown)
+		d.LeasePast = leasePast
+		return d
+	}
+	return Decision{Row: "6", Action: Wait, Problem: InProgress}
+}
+
+// unseen decides rows 1, 2, 2b and 8: no record, or one that reads as forgotten.
+func unseen(p Policy, seen Seen, req Request, now time.Time) Decision {
+	expired := seen.Record != nil
+	born, timed := p.KeyTime.Birth(req.Key)
+	if lateRetry(p, seen, born, timed) && !seen.Allowed {
+		d := refuse("2", TooLate)
+		d.Review = true
+		return d
+	}
+	if timed && born.After(now.Add(p.Skew)) {
+		return refuse("2b", KeyFromFuture)
+	}
+	if !timed && p.KeyTime == Required {
+		return refuse("11", KeyInvalid)
+	}
+	d := Decision{Row: "1", Action: Execute, Replaces: expired, SpendsAllow: seen.Allowed}
+	if expired {
+		d.Row = "8"
+	}
+	return d
+}
+
+// lateRetry is row 2: the key may belong to an action that was forgotten or
+// lost. It compares the key's own time with what the store recorded, never two
+// clocks.
+func lateRetry(p Policy, seen Seen, born time.Time, timed bool) bool {
+	if !timed {
+		return seen.FenceOpen && !p.RunUntimed
+	}
+	return seen.Record != nil || // reads as forgotten, whether or not a reaper has been here
+		!seen.Horizon.IsZero() && !born.After(seen.Horizon) ||
+		!seen.FenceUntil.IsZero() && !born.After(seen.FenceUntil.Add(p.Skew))
+}
+
+func refuse(row string, problem Problem) Decision {
+	return Decision{Row: row, Action: Refuse, Problem: problem}
+}

@@ -1,0 +1,146 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Driver is what every engine does the same way around its transaction: look
+// first, collapse duplicates, run once, tell the rest. The zero value with Load
+// set is ready.
+type Driver struct {
+	// Load is the engine's lookup outside the transaction, as [Store.Load].
+	Load func(ctx context.Context, id Identity) (Seen, time.Time, error)
+	// Late stores a refused late retry for review; nil means not at all. Its
+	// error does not change the answer.
+	Late func(ctx context.Context, c *Claim, now time.Time) error
+
+	flights flights
+}
+
+// pollFirst and pollMost bound how often a waiter asks about another process's
+// claim, which it does without holding anything.
+const (
+	pollFirst = 5 * time.Millisecond
+	pollMost  = 200 * time.Millisecond
+)
+
+// Drive answers one claim. run executes in the engine's transaction: it looks
+// again, decides, and returns the committed record, fresh = true when its own
+// effect made it. What run returns as another error is row 9.
+func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) (rec *Record, fresh bool, err error)) (*Record, bool, error) {
+	if _, nested := Entered(ctx); nested {
+		return nil, false, ErrNested
+	}
+	wait, cancel := context.WithTimeout(ctx, c.Policy.Wait)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		seen, now, err := d.Load(ctx, c.Identity)
+		if err != nil {
+			return nil, false, Unavailable(err)
+		}
+		decision := Decide(c.Policy, seen, c.Request, now)
+		switch decision.Action {
+		case Replay, Current:
+			return seen.Record, false, nil
+		case Wait:
+			if !sleep(wait, Backoff(pollFirst, pollMost, attempt)) {
+				return nil, false, Refusal(decision, seen, c, now)
+			}
+		case Execute:
+			return d.lead(ctx, wait, c, now, run)
+		default:
+			if decision.Review && d.Late != nil {
+				err = d.Late(ctx, c, now)
+			}
+			return nil, false, withCause(Refusal(decision, seen, c, now), err)
+		}
+	}
+}
+
+// lead runs the claim, or shares the flight of the caller that does.
+func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run func(context.Context) (*Record, bool, error)) (rec *Record, fresh bool, err error) {
+	shared, lead := d.flights.join(wait, c.Identity, c.Policy.MaxWaiters)
+	if !lead {
+		seen := Seen{Record: shared, Held: shared == nil}
+		if shared != nil && shared.Final.After(now) {
+			now = shared.Final // the record is younger than our lookup
+		}
+		decision := Decide(c.Policy, seen, c.Request, now)
+		if decision.Action == Replay || decision.Action == Current {
+			return shared, false, nil
+		}
+		return nil, false, Refusal(decision, seen, c, now)
+	}
+	var committed *Record
+	defer func() { d.flights.land(c.Identity, committed) }() // also when the effect panics
+	rec, fresh, err = run(ctx)
+	var refusal *Error
+	switch {
+	case err == nil:
+		committed = rec
+		d.flights.clear(c.Identity)
+	case !errors.As(err, &refusal):
+		err = Unavailable(err)
+	case refusal.Problem == NotExecuted:
+		strikes := d.flights.strike(c.Identity)
+		refusal.RetryAfter = strikeDelay(c.Policy.MaxExecution, strikes)
+		refusal.Final = strikes >= maxStrikes
+	case refusal.Record != nil && refusal.Problem == KeyReused:
+		committed = refusal.Record // found inside the transaction: the waiters may have the right request
+	}
+	return rec, fresh, err
+}
+
+// Refusal is the error of a decision that does not answer with a result.
+func Refusal(d Decision, seen Seen, c *Claim, now time.Time) *Error {
+	e := &Error{Problem: d.Problem, Row: d.Row, Now: now, Record: seen.Record}
+	if d.Problem == TooLate || d.Problem == KeyFromFuture {
+		e.Record = nil
+		e.Born, _ = c.Policy.KeyTime.Birth(c.Identity.Key)
+	}
+	if e.Record != nil {
+		e.Ref = e.Record.Ref
+		if d.Problem != KeyReused {
+			e.State, e.Effect = e.Record.State, e.Record.Result.Effect
+		}
+	}
+	if d.Problem.Retryable() {
+		e.RetryAfter = time.Second
+	}
+	return e
+}
+
+// Unavailable is row 9 with its cause; an error that is already a refusal stays
+// what it is. An error from storage is never an empty lookup.
+func Unavailable(err error) error {
+	var refusal *Error
+	if err == nil || errors.As(err, &refusal) || errors.Is(err, ErrNested) {
+		return err
+	}
+	e := &Error{Problem: StoreUnavailable, Row: "9", RetryAfter: time.Second, Err: err}
+	if errors.Is(err, RecordUnreadable) {
+		e.Problem, e.Row, e.RetryAfter = RecordUnreadable, "16", 0
+	}
+	return e
+}
+
+func withCause(e *Error, cause error) *Error {
+	if cause != nil {
+		e.Err = cause
+	}
+	return e
+}
+
+// sleep waits for d and reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
