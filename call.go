@@ -89,17 +89,40 @@ func (c Call) print() (fingerprint.Print, error) {
 	return print, nil
 }
 
+// run is how an engine carries out a claim: it returns the record and whether
+// its own effect made it.
+type run = func(ctx context.Context, claim *record.Claim) (rec *record.Record, fresh bool, err error)
+
 // Drive is for engine authors: it runs one call through d and returns its
 // outcome, telling obs (which may be nil) the decision.
-func (c Call) Drive(ctx context.Context, d *record.Driver, obs Observer,
-	run func(ctx context.Context, claim *record.Claim) (rec *record.Record, fresh bool, err error),
-) (Outcome, error) {
+func (c Call) Drive(ctx context.Context, d *record.Driver, obs Observer, execute run) (Outcome, error) {
+	return c.observed(ctx, obs, func(claim *record.Claim) (*record.Record, bool, error) {
+		return d.Drive(ctx, claim, func(ctx context.Context) (*record.Record, bool, error) { return execute(ctx, claim) })
+	})
+}
+
+// Join is Drive inside a transaction of the caller's: no flight, no waiting, and
+// an outcome that is provisional until the caller commits.
+func (c Call) Join(ctx context.Context, obs Observer, execute run) (Outcome, error) {
+	return c.observed(ctx, obs, func(claim *record.Claim) (*record.Record, bool, error) {
+		if _, nested := record.Entered(ctx); nested {
+			return nil, false, ErrNested
+		}
+		rec, fresh, err := execute(ctx, claim)
+		if err != nil && !errors.Is(err, ErrRetryTransaction) {
+			err = record.Unavailable(err)
+		}
+		return rec, fresh, err
+	})
+}
+
+func (c Call) observed(ctx context.Context, obs Observer, answer func(*record.Claim) (*record.Record, bool, error)) (Outcome, error) {
 	started := time.Now()
 	claim, err := c.Claim()
 	var rec *record.Record
 	var fresh bool
 	if err == nil {
-		rec, fresh, err = d.Drive(ctx, claim, func(ctx context.Context) (*record.Record, bool, error) { return run(ctx, claim) })
+		rec, fresh, err = answer(claim)
 	}
 	if obs != nil {
 		obs.Observe(ctx, event(c.Contract.Operation, rec, fresh, err, time.Since(started)))

@@ -2,6 +2,7 @@ package refrain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func (c Contract) Validate() error {
 	}
 	p := c.policy()
 	switch {
-	case !validOperation(c.Operation):
+	case !validName(c.Operation):
 		return fault("Operation", "needs 1 to 100 of letters, digits and . _ - /")
 	case c.Schema == "" || len(c.Schema) > 32 || strings.ContainsFunc(c.Schema, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fault("Schema", "needs 1 to 32 visible ASCII characters")
@@ -128,22 +129,31 @@ func (c Contract) Validate() error {
 		return fault("Rule", "%q is not known", c.Rule)
 	case (c.Meaning == nil) != (c.MeaningRule == ""):
 		return fault("MeaningRule", "goes with Meaning, and Meaning with it")
-	case len(c.Dimensions) > maxDimensions:
-		return fault("Dimensions", "are over %d", maxDimensions)
-	case c.Wait > time.Hour || c.MaxExecution > 24*time.Hour || c.CommitWait > time.Hour:
-		return fault("Wait", "and CommitWait are at most 1h, MaxExecution 24h")
-	case c.MaxExecution < 0:
-		return fault("MaxExecution", "is negative: an effect needs time")
-	}
-	for i, name := range c.Dimensions {
-		if name == "" || i == 0 && name != "tenant" {
-			return fault("Dimensions", "start with tenant and have no empty name")
-		}
+	case fingerprint.Known(c.MeaningRule):
+		return fault("MeaningRule", "%q is a rule of its own", c.MeaningRule)
+	case c.Dimensions != nil && !validDimensions(c.Dimensions):
+		return fault("Dimensions", "need 1 to %d different names, the first of them tenant, of letters, digits and . _ - /", maxDimensions)
+	case c.Wait > time.Hour:
+		return fault("Wait", "is %v, 1h is the most", c.Wait)
+	case c.CommitWait > time.Hour:
+		return fault("CommitWait", "is %v, 1h is the most", c.CommitWait)
+	case c.MaxExecution < 0 || c.MaxExecution > 24*time.Hour:
+		return fault("MaxExecution", "is %v: an effect needs time, and 24h is the most", c.MaxExecution)
 	}
 	return nil
 }
 
-func validOperation(s string) bool {
+// validDimensions keeps names free of the comma that joins them in the identity version.
+func validDimensions(names []string) bool {
+	for i, name := range names {
+		if !validName(name) || slices.Contains(names[:i], name) {
+			return false
+		}
+	}
+	return len(names) > 0 && len(names) <= maxDimensions && names[0] == "tenant"
+}
+
+func validName(s string) bool {
 	return s != "" && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-/", r))
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/refrain-dev/refrain/record"
 )
@@ -23,11 +24,13 @@ type Done[R any] struct {
 // is done and must not be retried in a loop.
 func Do[T, R any](ctx context.Context, ex Executor[T], call Call, effect func(ctx context.Context, tx T) (R, error)) (Done[R], error) {
 	var done Done[R]
+	var made R // by the newest run, which is the committed one
 	out, err := ex.Execute(ctx, call, func(ctx context.Context, tx T) (Result, error) {
 		value, err := effect(ctx, tx)
 		if err != nil {
 			return rejected(err)
 		}
+		made = value
 		body, err := json.Marshal(value)
 		if err != nil {
 			return Result{}, fmt.Errorf("refrain: the effect's result: %w", err)
@@ -38,7 +41,13 @@ func Do[T, R any](ctx context.Context, ex Executor[T], call Call, effect func(ct
 		return done, err
 	}
 	done.Outcome = out
-	if out.State == record.Rejected {
+	switch {
+	case !out.State.Final():
+		return done, unfinished(out)
+	case out.State == record.Confirmed && !out.Kept() && !out.Replayed: // too large to be kept, not to be returned
+		done.Value = made
+		return done, nil
+	case out.State == record.Rejected:
 		var reason string
 		if err := json.Unmarshal(out.Body, &reason); err != nil {
 			return done, unreadable(out, err)
@@ -60,6 +69,16 @@ func rejected(err error) (Result, error) {
 	}
 	reason, err := json.Marshal(r.Error())
 	return Result{Rejected: true, Body: reason}, err
+}
+
+// unfinished is row 6b for a caller that waits for a value: under Async a repeat
+// is answered with the state, which has none yet.
+func unfinished(out Outcome) error {
+	problem := ErrInProgress
+	if out.State == record.Unknown {
+		problem = ErrOutcomeUnknown
+	}
+	return &Error{Problem: problem, Row: "6b", Ref: out.Ref, State: out.State, RetryAfter: time.Second}
 }
 
 func unreadable(out Outcome, err error) error {

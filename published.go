@@ -2,6 +2,8 @@ package refrain
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,28 +66,34 @@ func pick[V any](yes bool, a, b V) V {
 	return b
 }
 
-// isoDuration writes d as an ISO 8601 duration in days, hours, minutes and seconds.
+// isoDuration writes d as an ISO 8601 duration in days, hours, minutes and
+// seconds with a decimal fraction. Zero is PT0S.
 func isoDuration(d time.Duration) string {
-	days := d / (24 * time.Hour)
-	clock := strings.ToUpper((d % (24 * time.Hour)).String())
-	switch {
-	case days == 0:
-		return "PT" + trimZero(clock)
-	case d%(24*time.Hour) == 0:
-		return "P" + itoa(int64(days)) + "D"
+	const day = 24 * time.Hour
+	days, clock := d/day, d%day
+	iso := "P"
+	if days > 0 {
+		iso += strconv.FormatInt(int64(days), 10) + "D"
 	}
-	return "P" + itoa(int64(days)) + "DT" + trimZero(clock)
+	if clock == 0 && days > 0 {
+		return iso
+	}
+	iso += "T"
+	hours, minutes, seconds := clock/time.Hour, clock%time.Hour/time.Minute, clock%time.Minute
+	if hours > 0 {
+		iso += strconv.FormatInt(int64(hours), 10) + "H"
+	}
+	if minutes > 0 {
+		iso += strconv.FormatInt(int64(minutes), 10) + "M"
+	}
+	if seconds > 0 || clock == 0 {
+		iso += isoSeconds(seconds) + "S"
+	}
+	return iso
 }
 
-func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
-
-// trimZero drops the zero parts time.Duration prints after a larger unit.
-func trimZero(s string) string {
-	if cut, ok := strings.CutSuffix(s, "M0S"); ok {
-		s = cut + "M"
-	}
-	if cut, ok := strings.CutSuffix(s, "H0M"); ok {
-		s = cut + "H"
-	}
-	return s
+// isoSeconds writes d below one minute in seconds, exact to the nanosecond.
+func isoSeconds(d time.Duration) string {
+	s := fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -84,8 +85,8 @@ func (s Scope) check(dimensions []string) error {
 			want = []string{"tenant", "subject"}
 		}
 	}
-	if got := strings.Join(names, ","); got != strings.Join(want, ",") {
-		return fmt.Errorf("refrain: the scope has dimensions %s, the contract declares %s", got, strings.Join(want, ","))
+	if !slices.Equal(names, want) {
+		return fmt.Errorf("refrain: the scope has dimensions %q, the contract declares %q", names, want)
 	}
 	return nil
 }

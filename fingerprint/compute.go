@@ -93,7 +93,7 @@ func Compute(req Request, opts Options) (Print, error) {
 }
 
 // Bytes returns the fingerprint of a call that came without a request: its
-// input under rule, of any length. Errors are those of [Compute].
+// input of any length under rule, [RuleRaw] if empty. Errors are those of [Compute].
 func Bytes(rule, schema string, input []byte) (Print, error) {
 	return Compute(Request{Schema: schema, Body: input}, Options{Rule: rule, MaxBody: -1})
 }

@@ -17,10 +17,14 @@ const MaxDepth = 128
 // exactNames, names in one object that encoding/json would take for the same
 // field because they differ only by case folding. src is not altered.
 func CanonicalJSON(src []byte, exactNames bool) ([]byte, error) {
+	size := len(src) + len(src)/8 + 16
 	s := scanner{
 		src:     src,
-		out:     make([]byte, 0, len(src)+len(src)/8+16),
+		out:     make([]byte, 0, size),
 		members: make([]member, 0, 32),
+		names:   make([]byte, 0, 256),
+		scratch: make([]byte, 0, size),
+		folds:   make([]fold, 0, 16),
 		exact:   exactNames,
 	}
 	s.space()
@@ -49,7 +53,7 @@ type scanner struct {
 	members []member // of the open objects, the innermost last
 	names   []byte   // unescaped names of those members
 	scratch []byte
-	folds   []span
+	folds   []fold
 	exact   bool
 }
 
@@ -175,7 +179,7 @@ func (s *scanner) object(depth int) error {
 }
 
 func (s *scanner) member(depth int) (member, error) {
-	m := member{at: s.pos, from: len(s.out), name: span{from: len(s.names)}}
+	m := member{at: s.pos, from: len(s.out), name: len(s.names)}
 	if s.pos == len(s.src) || s.src[s.pos] != '"' {
 		return m, s.fail(s.pos, ReasonJSON)
 	}
@@ -183,7 +187,7 @@ func (s *scanner) member(depth int) (member, error) {
 		return m, err
 	}
 	s.names = appendUnescaped(s.names, s.out[m.from+1:len(s.out)-1])
-	m.name.to = len(s.names)
+	m.nameEnd = len(s.names)
 	s.space()
 	if !s.take(':') {
 		return m, s.fail(s.pos, ReasonJSON)

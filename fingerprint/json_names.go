@@ -7,14 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// span is a half-open range of a buffer; at is where it began in the source.
-type span struct{ from, to, at int }
-
 // member is one name and value of an open object.
 type member struct {
-	at       int  // offset of the name in src
-	from, to int  // canonical text of name, colon and value in out
-	name     span // unescaped name in names
+	at            int // offset of the name in src
+	from, to      int // canonical text of name, colon and value in out
+	name, nameEnd int // unescaped name in names
+}
+
+// fold is the folded name of a member.
+type fold struct {
+	at       int // offset of the name in src
+	from, to int // in scratch
 }
 
 // arrange refuses equal names and puts the members, whose text begins at body
@@ -49,7 +52,7 @@ func (s *scanner) arrange(members []member, body int) error {
 	return nil
 }
 
-func (s *scanner) nameOf(m member) []byte { return s.names[m.name.from:m.name.to] }
+func (s *scanner) nameOf(m member) []byte { return s.names[m.name:m.nameEnd] }
 
 // compareUTF16 orders two UTF-8 texts by their UTF-16 code units (RFC 8785
 // §3.2.3). That is the order of the bytes, except that U+E000..U+FFFF (first
@@ -77,10 +80,10 @@ func (s *scanner) refuseFolded(members []member) error {
 	for _, m := range members {
 		from := len(s.scratch)
 		s.scratch = appendFolded(s.scratch, s.nameOf(m))
-		s.folds = append(s.folds, span{from, len(s.scratch), m.at})
+		s.folds = append(s.folds, fold{m.at, from, len(s.scratch)})
 	}
-	folded := func(n span) []byte { return s.scratch[n.from:n.to] }
-	slices.SortFunc(s.folds, func(a, b span) int { return bytes.Compare(folded(a), folded(b)) })
+	folded := func(n fold) []byte { return s.scratch[n.from:n.to] }
+	slices.SortFunc(s.folds, func(a, b fold) int { return bytes.Compare(folded(a), folded(b)) })
 	for i := 1; i < len(s.folds); i++ {
 		if bytes.Equal(folded(s.folds[i-1]), folded(s.folds[i])) {
 			return s.fail(max(s.folds[i-1].at, s.folds[i].at), ReasonFoldedName)

@@ -1,6 +1,7 @@
 package fingerprint
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -125,15 +126,13 @@ func appendEscaped(dst []byte, r rune) []byte {
 // appendUnescaped appends what canonical string text, without its quotes,
 // stands for.
 func appendUnescaped(dst, text []byte) []byte {
-	for i := 0; i < len(text); {
-		if text[i] != '\\' {
-			dst = append(dst, text[i])
-			i++
-			continue
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 {
+			return append(dst, text...)
 		}
 		r, n, _ := readEscape(text[i:])
-		dst = utf8.AppendRune(dst, r)
-		i += n
+		dst = utf8.AppendRune(append(dst, text[:i]...), r)
+		text = text[i+n:]
 	}
-	return dst
 }

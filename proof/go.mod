@@ -3,6 +3,9 @@ module github.com/refrain-dev/refrain/proof
 go 1.26.0
 
 require (
+	github.com/dunglas/httpsfv v1.1.2
+	github.com/go-json-experiment/json v1.27.2
+	github.com/gowebpki/jcs v1.0.2
 	github.com/ncruces/go-sqlite3 v0.37.0
 	github.com/refrain-dev/refrain v0.0.0
 	github.com/refrain-dev/refrain/sqlite v0.0.0

@@ -65,7 +65,12 @@ func forgotten(rec *Record, now time.Time) bool {
 	return rec.State.Final() && !rec.Disputed && !now.Before(rec.RememberUntil)
 }
 
+// failed decides rows 9, 10, 14, 15 and 16, and 7 for every failure after the
+// effect may have left: no rollback can be claimed then.
 func failed(seen Seen) Decision {
+	if seen.Submitted && seen.Failure != RecordUnreadable {
+		return refuse("7", OutcomeUnknown)
+	}
 	switch seen.Failure {
 	case CommitUnknown:
 		return refuse("10", CommitUnknown)
@@ -76,9 +81,6 @@ func failed(seen Seen) Decision {
 	case RecordUnreadable:
 		return refuse("16", RecordUnreadable)
 	}
-	if seen.Submitted {
-		return refuse("7", OutcomeUnknown)
-	}
 	return refuse("9", seen.Failure)
 }
 
@@ -87,10 +89,7 @@ func known(p Policy, rec *Record, req Request, now time.Time) Decision {
 		return refuse("4", KeyReused)
 	}
 	switch {
-	case rec.Disputed:
-		if p.Async {
-			return Decision{Row: "6b", Action: Current}
-		}
+	case rec.Disputed: // also under Async: its state is one of two that contradict each other
 		return refuse("7", OutcomeDisputed)
 	case rec.State.Final() && now.Before(rec.ReplayUntil) && rec.Result.Kept():
 		return Decision{Row: "3", Action: Replay}
@@ -121,7 +120,7 @@ func unseen(p Policy, seen Seen, req Request, now time.Time) Decision {
 	if timed && born.After(now.Add(p.Skew)) {
 		return refuse("2b", KeyFromFuture)
 	}
-	if !timed && p.KeyTime == Required {
+	if !timed && p.KeyTime == Required && !seen.Allowed {
 		return refuse("11", KeyInvalid)
 	}
 	d := Decision{Row: "1", Action: Execute, Replaces: expired, SpendsAllow: seen.Allowed}

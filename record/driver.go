@@ -68,8 +68,11 @@ func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run fu
 			now = shared.Final // the record is younger than our lookup
 		}
 		decision := Decide(c.Policy, seen, c.Request, now)
-		if decision.Action == Replay || decision.Action == Current {
+		switch decision.Action {
+		case Replay, Current:
 			return shared, false, nil
+		case Execute: // its memory ended meanwhile; only a new lookup may say so
+			decision = Decide(c.Policy, Seen{Held: true}, c.Request, now)
 		}
 		return nil, false, Refusal(decision, seen, c, now)
 	}
@@ -86,7 +89,9 @@ func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run fu
 	case refusal.Problem == NotExecuted:
 		strikes := d.flights.strike(c.Identity)
 		refusal.RetryAfter = strikeDelay(c.Policy.MaxExecution, strikes)
-		refusal.Final = strikes >= maxStrikes
+		if strikes >= maxStrikes {
+			refusal.RetryAfter, refusal.Final = 0, true
+		}
 	case refusal.Record != nil && refusal.Problem == KeyReused:
 		committed = refusal.Record // found inside the transaction: the waiters may have the right request
 	}
@@ -96,9 +101,12 @@ func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run fu
 // Refusal is the error of a decision that does not answer with a result.
 func Refusal(d Decision, seen Seen, c *Claim, now time.Time) *Error {
 	e := &Error{Problem: d.Problem, Row: d.Row, Now: now, Record: seen.Record}
-	if d.Problem == TooLate || d.Problem == KeyFromFuture {
+	switch d.Row {
+	case "2", "2b":
 		e.Record = nil
 		e.Born, _ = c.Policy.KeyTime.Birth(c.Identity.Key)
+	case "11", "12", "13": // they tell nothing about an earlier request
+		e.Record = nil
 	}
 	if e.Record != nil {
 		e.Ref = e.Record.Ref

@@ -85,7 +85,9 @@ func (f *flights) land(id Identity, rec *Record) {
 		return
 	}
 	delete(f.open, id)
-	for _, w := range fl.waiters {
+	called := fl.waiters
+	fl.waiters = nil // one that is leaving finds itself called
+	for _, w := range called {
 		w <- landing{rec}
 	}
 }

@@ -59,8 +59,8 @@ func (r *Record) Settle(result Result, now time.Time, p Policy) {
 	}
 	r.Result = result
 	r.Final = now
-	r.ReplayUntil = now.Add(p.ReplayFor)
-	r.RememberUntil = now.Add(p.RememberFor)
+	r.ReplayUntil = Micro(now.Add(p.ReplayFor))
+	r.RememberUntil = Micro(now.Add(p.RememberFor))
 }
 
 // Micro cuts t to the precision records are stored in: UTC microseconds.

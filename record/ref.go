@@ -32,6 +32,6 @@ func ValidRef(s string) bool {
 	if !ok || len(body) != refEncoding.EncodedLen(refBytes) {
 		return false
 	}
-	_, err := refEncoding.DecodeString(body)
-	return err == nil
+	b, err := refEncoding.DecodeString(body)
+	return err == nil && refEncoding.EncodeToString(b) == body // the decoder skips line breaks
 }

@@ -7,4 +7,10 @@ require (
 	github.com/refrain-dev/refrain v0.0.0
 )
 
+require (
+	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
 replace github.com/refrain-dev/refrain => ../

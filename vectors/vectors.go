@@ -26,11 +26,12 @@ const (
 
 // Entry is what every entry has.
 type Entry struct {
-	Name   string  `json:"name"`
-	Source string  `json:"source"`
-	Note   string  `json:"note"`
-	Ours   Verdict `json:"ours"`
-	Reason string  `json:"reason"` // why Ours differs
+	Name    string  `json:"name"`
+	Source  string  `json:"source"`
+	Note    string  `json:"note"`
+	Derived bool    `json:"derived"` // reasoned from the source, not found in it
+	Ours    Verdict `json:"ours"`
+	Reason  string  `json:"reason"` // why Ours differs
 }
 
 // load decodes an embedded file. The files are part of the program: one that

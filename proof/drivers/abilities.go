@@ -142,7 +142,8 @@ func (p *probe) interrupt(verb, endless string) {
 	})
 	_, gone := p.conn.ExecContext(p.ctx, "ROLLBACK")
 	p.note("endless "+verb+" with 50 ms of context, in a transaction",
-		fmt.Sprintf("%v after %s; transaction gone: %t; autocommit flag: %s", err, took, gone != nil, state))
+		fmt.Sprintf("%v after %s; is the context's error: %t; transaction gone: %t; autocommit flag: %s",
+			err, took, errors.Is(err, context.DeadlineExceeded), gone != nil, state))
 }
 
 // authorizer tries each statement while forbidden actions are denied.

@@ -42,12 +42,10 @@ func run(dir string, rounds int, duration time.Duration, fdatasync bool) error {
 		return err
 	}
 	ctx := context.Background()
-	if err := abilities(ctx, os.Stdout, dir); err != nil {
+	if err := abilities(ctx, os.Stdout, dir); err != nil || rounds == 0 {
 		return err
 	}
-	if rounds == 0 {
-		return nil
-	}
+	fmt.Println()
 	suite := measure.Suite{
 		Title:    fmt.Sprintf("SQLite drivers, WAL, synchronous=FULL, modernc with fdatasync: %t", fdatasync),
 		Callers:  []int{1, 8, 64},
@@ -69,5 +67,9 @@ func run(dir string, rounds int, duration time.Duration, fdatasync bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(table.Markdown(os.Stdout), abreast(os.Stdout, table))
+	if err := table.Markdown(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Println()
+	return table.Abreast(os.Stdout, drivers[1].name, drivers[0].name)
 }

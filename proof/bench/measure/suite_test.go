@@ -140,3 +140,23 @@ ours at 8 callers failed, for example: odd
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+func TestAbreast(t *testing.T) {
+	t.Parallel()
+	table := Table{Rows: []Row{
+		{Callers: 1, Name: "naked bare", rounds: []float64{100}},
+		{Callers: 1, Name: "naked single", rounds: []float64{50, 40, 80}},
+		{Callers: 1, Name: "engine single", rounds: []float64{25, 40, 20}},
+	}}
+	var b strings.Builder
+	if err := table.Abreast(&b, "engine", "naked"); err != nil {
+		t.Fatal(err)
+	}
+	want := `| C | case | engine / naked (median, min–max of rounds) |
+|--|--|--|
+| 1 | single | 0.50× (0.25–1.00) |
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

@@ -30,6 +30,25 @@ func (t Table) Markdown(w io.Writer) error {
 	return err
 }
 
+// Abreast writes the ratios of two series of cases that differ in the first
+// word of their names: "second x" over "first x" for each x of the first's
+// that the second has too, round by round.
+func (t Table) Abreast(w io.Writer, second, first string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| C | case | %s / %s (median, min–max of rounds) |\n|--|--|--|\n", second, first)
+	for _, row := range t.Rows {
+		kind, ours := strings.CutPrefix(row.Name, first+" ")
+		if !ours {
+			continue
+		}
+		if r, err := t.Ratio(row.Callers, second+" "+kind, row.Name); err == nil {
+			fmt.Fprintf(&b, "| %d | %s | %.2f× (%.2f–%.2f) |\n", row.Callers, kind, r.Median, r.Min, r.Max)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 func (r Row) ratio() string {
 	if math.IsNaN(r.Ratio.Median) {
 		return "—"

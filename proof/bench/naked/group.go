@@ -28,7 +28,8 @@ type member struct {
 var members = sync.Pool{New: func() any { return &member{done: make(chan struct{}, 1)} }}
 
 // Grouped is Single in a transaction shared with the other callers, a
-// savepoint each, answered only after the COMMIT.
+// savepoint each, answered only after the COMMIT. A context that has ended by
+// the caller's turn is the error; later it changes nothing.
 func (n *Naked) Grouped(ctx context.Context, key string) (Answer, error) {
 	m := members.Get().(*member)
 	m.ctx, m.key = ctx, key

@@ -81,7 +81,11 @@ func source(path string) string {
 
 // Close closes both pools. No operation may be under way.
 func (n *Naked) Close() error {
-	var errs []error
+	// The driver does not close a connection that has open statements.
+	errs := []error{n.st.close()}
+	if n.replay != nil {
+		errs = append(errs, n.replay.Close())
+	}
 	if n.writer != nil {
 		errs = append(errs, n.writer.Close())
 	}

@@ -56,6 +56,18 @@ func prepare(ctx context.Context, conn *sql.Conn) (st statements, err error) {
 	return st, nil
 }
 
+func (st *statements) close() error {
+	var errs []error
+	for _, s := range []*sql.Stmt{
+		st.begin, st.commit, st.rollback, st.savepoint, st.release, st.undo, st.lookup, st.effect, st.record,
+	} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func lookup(ctx context.Context, st *sql.Stmt, key string) (Answer, error) {
 	var (
 		t, o, k     string

@@ -1,0 +1,146 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
+)
+
+var (
+	_ refrain.Executor[Tx] = (*DB)(nil)
+	_ record.Store         = (*DB)(nil)
+)
+
+// ErrClosed: the store was closed.
+var ErrClosed = errors.New("memstore: closed")
+
+// Options configure a store; the zero value works.
+type Options struct {
+	// Now is the store's clock, time.Now by default.
+	Now func() time.Time
+	// Observer is told every decision.
+	Observer refrain.Observer
+	// MaxReviews bounds the late retries kept for review in one scope, by
+	// default 1,000.
+	MaxReviews int
+
+	// Commit, for tests, is called before a transaction's changes become
+	// visible; its error fails the COMMIT, and nothing of it happened.
+	Commit func() error
+	// Forgetting, for tests, is called in Forget between the deletion and its
+	// COMMIT.
+	Forgetting func()
+}
+
+// DB is a store in memory. Make one with [New].
+type DB struct {
+	options Options
+	driver  record.Driver
+	writer  chan struct{} // holds a token while a transaction runs
+
+	mu         sync.RWMutex // guards the tables' rows and all below
+	rows       table[rowKey, []byte]
+	records    table[record.Identity, stored]
+	refs       table[string, record.Identity]
+	operations table[string, operation]
+	fences     table[int, Fence]
+	allows     table[record.Identity, struct{}]
+	reviews    map[record.Identity]Review
+	held       map[record.Identity]bool // claimed in a caller's transaction, which leads no flight
+	closed     bool
+}
+
+type rowKey struct{ table, key string }
+
+// operation is what the store knows of one operation.
+type operation struct {
+	identityVersion string
+	contract        []byte    // published form, JSON
+	horizon         time.Time // latest birth of any final record ever forgotten
+}
+
+// New makes an empty store.
+func New(options Options) *DB {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.MaxReviews == 0 {
+		options.MaxReviews = 1000
+	}
+	db := &DB{
+		options:    options,
+		writer:     make(chan struct{}, 1),
+		rows:       newTable[rowKey, []byte](),
+		records:    newTable[record.Identity, stored](),
+		refs:       newTable[string, record.Identity](),
+		operations: newTable[string, operation](),
+		fences:     newTable[int, Fence](),
+		allows:     newTable[record.Identity, struct{}](),
+		reviews:    make(map[record.Identity]Review),
+		held:       make(map[record.Identity]bool),
+	}
+	db.driver.Load, db.driver.Late = db.Load, db.late
+	return db
+}
+
+// tables are those a transaction changes.
+func (db *DB) tables() [6]interface {
+	apply()
+	discard()
+} {
+	return [...]interface {
+		apply()
+		discard()
+	}{&db.rows, &db.records, &db.refs, &db.operations, &db.fences, &db.allows}
+}
+
+// Close makes every later call fail. A running transaction fails at its COMMIT.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.closed = true
+	return nil
+}
+
+// Register stores the contracts and checks them against the stored ones: where
+// the identity version of an operation differs it is [refrain.ErrContractChanged]
+// and nothing is stored.
+func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error {
+	for _, c := range contracts {
+		if err := c.Validate(); err != nil {
+			return err
+		}
+	}
+	return db.within(ctx, func(t *transaction) error {
+		for _, c := range contracts {
+			op, err := t.operation(c.Operation, c.IdentityVersion())
+			if err != nil {
+				return err
+			}
+			if op.contract, err = c.MarshalJSON(); err != nil {
+				return err
+			}
+			db.operations.put(t, c.Operation, op)
+		}
+		return nil
+	})
+}
+
+// operation returns the stored operation, new if there is none; its identity
+// version must be the caller's.
+func (t *transaction) operation(id, identityVersion string) (operation, error) {
+	op, known := t.db.operations.get(id, true)
+	switch {
+	case !known || op.identityVersion == "": // "": only a horizon so far
+		op.identityVersion = identityVersion
+	case op.identityVersion != identityVersion:
+		return op, &record.Error{Problem: record.ContractChanged, Row: "9", RetryAfter: time.Second,
+			Err: fmt.Errorf("operation %q: the store holds identity version %q, the contract has %q", id, op.identityVersion, identityVersion)}
+	}
+	return op, nil
+}

@@ -1,0 +1,154 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
+)
+
+// effect is what a transaction runs.
+type effect = func(ctx context.Context, tx Tx) (refrain.Result, error)
+
+// Execute runs the effect and commits it together with its record, or neither;
+// see [refrain.Executor]. Waiting for the running transaction ends with ctx: row
+// 9, and nothing was executed.
+func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {
+	return call.Drive(ctx, &db.driver, db.options.Observer, func(ctx context.Context, c *record.Claim) (*record.Record, bool, error) {
+		t, err := db.begin(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		defer t.end()
+		rec, fresh, err := t.execute(ctx, c, effect)
+		if err == nil && fresh {
+			err = t.commit()
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		return rec, fresh, nil
+	})
+}
+
+// ExecuteIn is Execute in the caller's transaction, made by [DB.Begin] or
+// [DB.Update]. Its outcome is provisional until the caller commits and must not
+// be shown before. It never waits: a held identity is [refrain.ErrInProgress] at
+// once. An effect that fails takes back its own writes; the caller's stay.
+func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {
+	t := tx.h.t
+	if t.db != db {
+		return refrain.Outcome{}, errors.New("memstore: the transaction is of another store")
+	}
+	if tx.h.running {
+		return refrain.Outcome{}, refrain.ErrNested
+	}
+	t.callers = true
+	contract := call.Contract.MarshalJSON
+	call.Contract.Wait = -1
+	alone := record.Driver{Late: db.late, Load: func(_ context.Context, id record.Identity) (record.Seen, time.Time, error) {
+		if err := tx.statement("records", func(*transaction) {}); err != nil {
+			return record.Seen{}, time.Time{}, err
+		}
+		seen, err := db.seen(id, true)
+		return seen, db.options.Now(), err
+	}}
+	return call.Drive(ctx, &alone, db.options.Observer, func(ctx context.Context, c *record.Claim) (*record.Record, bool, error) {
+		c.Contract = contract
+		return t.execute(ctx, c, effect)
+	})
+}
+
+// execute looks, decides and, where that is the decision, runs the effect and
+// writes its record. The transaction is left to its owner; what the effect did
+// to it is taken back unless the result is recorded.
+func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) (*record.Record, bool, error) {
+	db := t.db
+	before := t.savepoint()
+	seen, err := db.seen(c.Identity, true)
+	if err != nil {
+		return nil, false, err
+	}
+	now := db.options.Now() // the transaction's only stamp, taken while it holds the claim
+	decision := record.Decide(c.Policy, seen, c.Request, now)
+	switch decision.Action {
+	case record.Replay, record.Current:
+		return seen.Record, false, nil
+	case record.Execute:
+	default:
+		refusal := record.Refusal(decision, seen, c, now)
+		if decision.Review {
+			refusal.Err = db.late(ctx, c, now)
+		}
+		return nil, false, refusal
+	}
+	op, err := t.operation(c.Identity.Operation, c.IdentityVersion)
+	if err != nil {
+		return nil, false, err
+	}
+	if op.contract == nil {
+		if op.contract, err = c.Contract(); err != nil {
+			return nil, false, err
+		}
+		db.operations.put(t, c.Identity.Operation, op)
+	}
+
+	if t.callers {
+		t.hold(c.Identity)
+	}
+	rec := c.Begin(now)
+	result, err := t.run(ctx, c, rec, run)
+	if err != nil {
+		t.rollbackTo(before)
+		return nil, false, err
+	}
+	kept, err := c.Keep(result)
+	if err != nil {
+		t.rollbackTo(before)
+		return nil, false, err
+	}
+	rec.Settle(kept, now, c.Policy)
+	born, _ := c.Policy.KeyTime.Birth(c.Identity.Key)
+	t.write(seen.Record, rec, born)
+	if decision.SpendsAllow {
+		db.allows.remove(t, c.Identity)
+	}
+	rec.Result.Body = result.Body // the first caller gets all of it, also where only its digest is kept
+	return clone(rec), true, nil
+}
+
+// run runs the effect. On an error, a panic or Goexit its writes are taken back;
+// so are those of a rejected result, whose record is kept.
+func (t *transaction) run(ctx context.Context, c *record.Claim, rec *record.Record, run effect) (result record.Result, err error) {
+	before := t.savepoint()
+	h := &handle{t: t, owned: true, running: true}
+	kept := false
+	defer func() {
+		t.mu.Lock()
+		h.ended = true
+		t.mu.Unlock()
+		if !kept {
+			t.rollbackTo(before)
+		}
+	}()
+	bounded, cancel := c.Bound(ctx, rec)
+	defer cancel()
+	result, err = run(bounded, Tx{h})
+	after := t.savepoint()
+	wrote := after.writes > before.writes
+	if err == nil {
+		err = after.poison
+	}
+	if err != nil {
+		return result, c.Failed(bounded, err, wrote)
+	}
+	if bounded.Err() != nil {
+		if over := c.Failed(bounded, nil, wrote); errors.Is(over, record.NotExecuted) {
+			return result, over // it ended well, but too late
+		}
+	}
+	kept = !result.Rejected
+	return result, nil
+}

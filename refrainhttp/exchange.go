@@ -1,0 +1,158 @@
+package refrainhttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/fingerprint"
+	"github.com/refrain-dev/refrain/record"
+)
+
+// exchange is one guarded request and its answer.
+type exchange struct {
+	*route
+	w     http.ResponseWriter
+	r     *http.Request
+	scope refrain.Scope
+
+	key   string
+	body  body
+	print fingerprint.Print
+
+	leave   func() bool // ends the client's hold on the call; see call
+	held    bool        // the effect has begun: the client may go
+	capture *capture    // the answer of the newest run, nil before
+	bare    bool        // the answer shows no receipt: no key, or only observed
+}
+
+// prepare is rows 11 and 13. Under Observe it goes on after a fault, since the
+// handler will run all the same.
+func (x *exchange) prepare() (fault *record.Error) {
+	for _, check := range [...]func() *record.Error{x.readKey, x.readBody, x.fingerprint} {
+		e := check()
+		if fault == nil {
+			fault = e
+		}
+		if fault != nil && !x.contract.Observe {
+			break
+		}
+	}
+	return fault
+}
+
+func (x *exchange) readKey() (fault *record.Error) {
+	x.key, fault = x.Guard.key(x.r, x.contract.KeyOptional)
+	return fault
+}
+
+// call runs one claim through the executor. Until the effect begins, the call
+// ends with its client: who waits for somebody else's claim leaves the queue.
+// From then on nothing but MaxExecution ends it.
+func (x *exchange) call(key string) (refrain.Outcome, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
+	defer cancel()
+	x.held = false
+	x.leave = context.AfterFunc(x.r.Context(), cancel)
+	defer x.leave()
+
+	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Print: &x.print, Recompute: x.recompute}
+	if wait, ok := preferredWait(x.r.Header); ok {
+		call.Contract.Wait = shorterWait(call.Contract.Wait, wait)
+	}
+	if x.Actor != nil {
+		call.Actor = x.Actor(x.r)
+	}
+	return x.execute(ctx, call, x)
+}
+
+// run is the effect: one run of the handler into a fresh capture.
+func (x *exchange) run(ctx context.Context, handle func(http.ResponseWriter, *http.Request) error) (refrain.Result, error) {
+	if !x.held {
+		if !x.leave() {
+			return refrain.Result{}, context.Canceled // gone before anything began
+		}
+		x.held = true
+	}
+	if x.capture != nil {
+		x.capture.close()
+	}
+	x.capture = newCapture(x.w, responseLimit(x.contract), x.contract.KeepDigest || x.contract.Observe)
+	r := x.r.WithContext(ctx)
+	r.Header = x.r.Header.Clone() // a second run must find what the first one found
+	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(), x.body.length(), nil
+	defer func() {
+		if r.MultipartForm != nil {
+			_ = r.MultipartForm.RemoveAll()
+		}
+	}()
+	err := handle(x.capture, r)
+	return x.capture.settle(err)
+}
+
+func responseLimit(c refrain.Contract) int64 {
+	if c.MaxResponse == 0 {
+		return refrain.DefaultMaxResponse
+	}
+	return max(c.MaxResponse, 0)
+}
+
+// unprotected keeps the receipt's fields out of the answer.
+func (x *exchange) unprotected() { x.bare = true }
+
+func (x *exchange) close() {
+	x.body.close()
+	if x.capture != nil {
+		x.capture.close()
+	}
+}
+
+// answer is the one place where what happened becomes a response.
+func (x *exchange) answer(out refrain.Outcome, err error) {
+	switch {
+	case err != nil:
+		x.fail(refusal(err))
+	case !out.Replayed:
+		x.receipt(out)
+		x.capture.send(x.w)
+	case !out.State.Final():
+		x.current(out)
+	default:
+		x.replay(out)
+	}
+}
+
+// fail answers a call that left no record. The handler's own answer goes out
+// where it proves nothing about an effect.
+func (x *exchange) fail(e *record.Error) {
+	c := x.capture
+	if e.Problem != record.HandlerFailed || c == nil {
+		x.problem(x.w, x.r, e)
+		return
+	}
+	switch c.verdict {
+	case unfit:
+		e = &record.Error{Problem: c.fault.problem, Row: "15", Err: c.fault}
+	case undeclared:
+		if !e.Wrote || x.contract.SendUndeclared {
+			c.send(x.w)
+			return
+		}
+		e = &record.Error{Problem: record.AnswerUndeclared, Row: "15", Err: c.fault}
+	case failed:
+		if c.status >= 400 {
+			c.send(x.w)
+			return
+		}
+	}
+	if e.Row == "15" {
+		x.tell(x.r, e, time.Now())
+	}
+	if e.Problem == record.AnswerUndeclared && c.verdict == undeclared && x.contract.Observe {
+		x.mark("would-refuse " + string(e.Problem))
+		c.send(x.w)
+		return
+	}
+	x.problem(x.w, x.r, e)
+}

@@ -1,0 +1,113 @@
+package refrainhttp
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/refrain-dev/refrain/fingerprint"
+	"github.com/refrain-dev/refrain/record"
+)
+
+// fingerprint is the second half of row 13: what this request means.
+func (x *exchange) fingerprint() *record.Error {
+	print, err := x.printUnder(x.contract.Rule, x.contract.MeaningRule, x.contract.Schema)
+	switch {
+	case err == nil:
+		x.print = print
+		return nil
+	case errors.Is(err, fingerprint.ErrBodyTooLarge):
+		return tooLarge(err)
+	}
+	return &record.Error{Problem: record.BodyNotCanonical, Row: "13", Err: err}
+}
+
+// recompute is the deciding digest under the rule and schema of an older record.
+func (x *exchange) recompute(rule, schema string) (digest [32]byte, ok bool) {
+	var print fingerprint.Print
+	var err error
+	switch {
+	case x.contract.Meaning != nil && rule == x.contract.MeaningRule:
+		print, err = x.printUnder(x.contract.Rule, rule, schema)
+	case fingerprint.Known(rule):
+		print, err = x.printUnder(rule, "", schema)
+	default:
+		return digest, false
+	}
+	// A body under an unknown coding is compared by another rule than asked for.
+	return print.Deciding, err == nil && print.Rule == rule
+}
+
+func (x *exchange) printUnder(rule, meaning, schema string) (fingerprint.Print, error) {
+	req := x.meant(schema)
+	print, err := fingerprint.Compute(req, fingerprint.Options{
+		Rule: rule, ExactNames: x.contract.ExactNames, MaxBody: x.contract.BodyLimit(),
+	})
+	if err != nil || meaning == "" {
+		return print, err
+	}
+	command, err := x.contract.Meaning(req)
+	return fingerprint.Meaning(print, meaning, command), err
+}
+
+// meant is the request as a fingerprint sees it. The host is not part of it.
+func (x *exchange) meant(schema string) fingerprint.Request {
+	r := x.r
+	target := r.RequestURI
+	if !strings.HasPrefix(target, "/") {
+		target = r.URL.RequestURI() // absolute form, or a request made by hand
+	}
+	req := fingerprint.Request{
+		Method:          r.Method,
+		Target:          target,
+		ContentType:     joined(r.Header["Content-Type"]),
+		ContentEncoding: joined(r.Header["Content-Encoding"]),
+		Query:           r.URL.RawQuery,
+		Schema:          schema,
+		Body:            x.body.bytes,
+	}
+	req.Route, req.PathValues = matched(r, target)
+	for _, name := range x.contract.Fields {
+		for _, value := range r.Header.Values(name) {
+			req.Fields = append(req.Fields, [2]string{name, value})
+		}
+	}
+	return req
+}
+
+// joined is a field of several lines as one (RFC 9110 §5.3).
+func joined(lines []string) string {
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return strings.Join(lines, ", ")
+}
+
+// matched is the pattern without its method, and its decoded path values. Where
+// the pattern leaves part of the path open (a subtree, a stripped prefix) the
+// path as sent joins them: two paths are never one request.
+func matched(r *http.Request, target string) (route string, values [][2]string) {
+	if r.Pattern == "" {
+		return "", nil
+	}
+	route = r.Pattern
+	if at := strings.IndexAny(route, " \t"); at >= 0 {
+		route = strings.TrimLeft(route[at:], " \t")
+	}
+	for rest := route; ; {
+		_, after, found := strings.Cut(rest, "{")
+		if !found {
+			break
+		}
+		name, after, _ := strings.Cut(after, "}")
+		rest = after
+		if name = strings.TrimSuffix(name, "..."); name != "$" {
+			values = append(values, [2]string{name, r.PathValue(name)})
+		}
+	}
+	path, _, _ := strings.Cut(target, "?")
+	if strings.HasSuffix(route, "/") || path != r.URL.EscapedPath() {
+		values = append(values, [2]string{"", path})
+	}
+	return route, values
+}

@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Check is one setting that decides what the engine can promise.
+type Check struct {
+	Setting string `json:"setting"`
+	Value   string `json:"value"`
+	Want    string `json:"want"`
+	OK      bool   `json:"ok"`
+	Why     string `json:"why"`
+	Fix     string `json:"fix"`
+
+	vital bool // New refuses a handle that fails it
+}
+
+// Doctor reads the settings that decide durability, on the connection that
+// writes. It changes nothing.
+func (db *DB) Doctor(ctx context.Context) ([]Check, error) {
+	var checks []Check
+	status, err := db.MigrationStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		checks, err = inspect(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	schema := Check{Setting: "schema", Value: fmt.Sprint(status.Version), Want: fmt.Sprint(status.Newest), OK: status.check() == nil,
+		Why: "the tables must be the ones this binary knows", Fix: "run Migrate, or the newer binary"}
+	return append(checks, schema), nil
+}
+
+func inspect(ctx context.Context, conn *sql.Conn) ([]Check, error) {
+	var checks []Check
+	read := func(query string) (value string, err error) {
+		err = conn.QueryRowContext(ctx, query).Scan(&value)
+		return value, err
+	}
+	for _, c := range []struct {
+		query string
+		Check
+		ok func(value string) bool
+	}{
+		{"SELECT sqlite_version()", Check{Setting: "sqlite_version", Want: ">= " + minVersion, vital: true,
+			Why: "older versions can lose committed transactions when the write-ahead log is reset",
+			Fix: "use a driver with a newer SQLite"},
+			func(v string) bool { return atLeast(v, minVersion) }},
+		{"PRAGMA journal_mode", Check{Setting: "journal_mode", Want: "wal", vital: true,
+			Why: "readers must not block the writer, and off or memory lose transactions in a crash",
+			Fix: "PRAGMA journal_mode=WAL (delete, truncate and persist are safe, but slow)"},
+			func(v string) bool { return v == "wal" || v == "delete" || v == "truncate" || v == "persist" }},
+		{"PRAGMA synchronous", Check{Setting: "synchronous", Want: "2 (FULL) or 3 (EXTRA)", vital: true,
+			Why: "with NORMAL or OFF a power loss takes acknowledged effects and their records",
+			Fix: "PRAGMA synchronous=FULL on every connection"},
+			func(v string) bool { return v == "2" || v == "3" }},
+		{"PRAGMA foreign_keys", Check{Setting: "foreign_keys", Want: "1",
+			Why: "SQLite enforces the application's foreign keys only where it is told to",
+			Fix: "PRAGMA foreign_keys=ON on every connection"},
+			func(v string) bool { return v == "1" }},
+		{"PRAGMA query_only", Check{Setting: "query_only", Want: "0", vital: true,
+			Why: "the writer must be able to write", Fix: "PRAGMA query_only=OFF"},
+			func(v string) bool { return v == "0" }},
+	} {
+		value, err := read(c.query)
+		if err != nil {
+			return nil, err
+		}
+		c.Value, c.OK = value, c.ok(value)
+		checks = append(checks, c.Check)
+	}
+	return checks, nil
+}

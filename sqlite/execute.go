@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
+)
+
+var _ refrain.Executor[Tx] = (*DB)(nil)
+
+// Execute runs one action: the effect and its record commit together, or
+// neither does. See [refrain.Executor].
+func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {
+	return call.Drive(ctx, &db.driver, db.opts.Observer, func(ctx context.Context, c *record.Claim) (rec *record.Record, fresh bool, err error) {
+		err = db.writer.do(&member{
+			ctx:    ctx,
+			name:   c.Identity.Operation,
+			limit:  c.Policy.MaxExecution,
+			commit: c.Policy.CommitWait,
+			alone:  c.Policy.Solo,
+			work: func(s *session) error {
+				rec, fresh, err = db.attempt(s, c, effect)
+				return err
+			},
+		})
+		if err != nil {
+			return nil, false, migrated(err)
+		}
+		return rec, fresh, nil
+	})
+}
+
+// attempt is one run inside the group's transaction and the member's savepoint.
+func (db *DB) attempt(s *session, c *record.Claim, effect func(context.Context, Tx) (record.Result, error)) (*record.Record, bool, error) {
+	if err := s.m.ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	ctx := context.Background()
+	found, err := lookup(ctx, s.conn, c.Identity, c.Hash)
+	if err != nil {
+		return nil, false, err
+	}
+	now := db.opts.Now()
+	decision, err := decide(found, c, now)
+	if err != nil || decision.Action != record.Execute {
+		return found.Record, false, err
+	}
+	rec := c.Begin(now)
+	result, err := s.effect(c, rec, effect)
+	if err != nil {
+		return nil, false, err
+	}
+	if result.Rejected {
+		if _, err := s.conn.ExecContext(ctx, "ROLLBACK TO refrain"); err != nil {
+			return nil, false, err
+		}
+	}
+	rec.Settle(result, now, c.Policy)
+	return rec, true, write(ctx, s.conn, c, rec, found, decision)
+}
+
+// decide is the decision inside the transaction: Execute, an answer from the
+// record, or an error.
+func decide(found seen, c *record.Claim, now time.Time) (record.Decision, error) {
+	if err := found.checkIdentity(c); err != nil {
+		return record.Decision{}, err
+	}
+	decision := record.Decide(c.Policy, found.Seen, c.Request, now)
+	switch decision.Action {
+	case record.Execute, record.Replay, record.Current:
+		return decision, nil
+	}
+	return decision, record.Refusal(decision, found.Seen, c, now)
+}
+
+// Load is the lookup of [record.Store], on the read pool.
+func (db *DB) Load(ctx context.Context, id record.Identity) (record.Seen, time.Time, error) {
+	stmt, err := db.lookup.get(ctx)
+	if err != nil {
+		return record.Seen{}, time.Time{}, migrated(err)
+	}
+	hash := id.Hash()
+	found, err := scanSeen(stmt.QueryRowContext(ctx, hash[:], id.Operation, id.Scope, []byte(id.Key)), id)
+	return found.Seen, db.opts.Now(), migrated(err)
+}
+
+// migrated names the reason where tables are missing.
+func migrated(err error) error {
+	if err != nil && strings.Contains(err.Error(), "no such table: refrain_") {
+		return fmt.Errorf("%w: %w", refrain.ErrNotMigrated, err)
+	}
+	return err
+}
+
+// writing runs the engine's own work in a transaction of its own.
+func (db *DB) writing(ctx context.Context, work func(ctx context.Context, conn *sql.Conn) error) error {
+	return migrated(db.writer.do(&member{
+		ctx:    ctx,
+		alone:  true,
+		commit: refrain.DefaultCommitWait,
+		work: func(s *session) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return work(context.Background(), s.conn)
+		},
+	}))
+}

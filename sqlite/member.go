@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
+)
+
+// member is one caller waiting for the writer. Its work runs on the caller's
+// own goroutine, so a panic or Goexit stays there.
+type member struct {
+	ctx    context.Context
+	name   string        // operation, "" for the engine's own work
+	limit  time.Duration // how long the work may take before the leader takes over
+	commit time.Duration // how long the caller waits for COMMIT's answer
+	work   func(*session) error
+
+	session chan *session // the leader hands the connection over; cap 1
+	back    chan error    // the member hands it back with its work's error; cap 1
+	done    chan error    // nil once committed; cap 1
+
+	// The leader's notes.
+	alone bool // shares its transaction with nobody
+	tries int
+
+	turn atomic.Pointer[turn] // while the effect runs
+	left atomic.Bool          // the caller was released before the outcome was known
+}
+
+// session is the connection during one member's turn.
+type session struct {
+	conn  *sql.Conn
+	guard *guard // nil on a foreign connection
+	m     *member
+}
+
+// do queues m and waits for its outcome. A caller that is cancelled or out of
+// patience before its turn leaves the queue; nothing was executed then. One
+// whose work is done and whose COMMIT has no answer in time is row 10.
+func (w *writer) do(m *member) error {
+	m.session = make(chan *session, 1)
+	m.back = make(chan error, 1)
+	m.done = make(chan error, 1)
+	if err := w.enqueue(m); err != nil {
+		return err
+	}
+	patience := time.NewTimer(w.busy)
+	defer patience.Stop()
+	cancelled := m.ctx.Done()
+	worked := false
+	for {
+		select {
+		case s := <-m.session:
+			m.perform(s)
+			worked = true
+			patience.Reset(m.commit)
+			cancelled = nil // the outcome belongs to the leader now
+		case err := <-m.done:
+			return err
+		case <-cancelled:
+			if w.leave(m) {
+				return context.Cause(m.ctx)
+			}
+			cancelled = nil // its turn is coming up at this moment
+		case <-patience.C:
+			switch {
+			case w.leave(m):
+				if !worked {
+					return errBusy
+				}
+				return commitUnknown(errBusy)
+			case worked:
+				m.left.Store(true)
+				return commitUnknown(errors.New("sqlite: no answer to COMMIT in time"))
+			}
+			patience.Reset(m.commit)
+		}
+	}
+}
+
+func commitUnknown(err error) error {
+	return &refrain.Error{Problem: refrain.ErrCommitUnknown, Row: "10", RetryAfter: time.Second, Err: err}
+}
+
+// perform runs the work and hands the connection back, also when the work
+// panics or exits its goroutine.
+func (m *member) perform(s *session) {
+	err := errAbandoned
+	defer func() {
+		if err == errAbandoned {
+			if t := m.turn.Load(); t != nil && !s.end(t) {
+				return // the leader has the connection already
+			}
+		}
+		if err == errRevoked {
+			return
+		}
+		m.back <- err
+	}()
+	err = m.work(s)
+}
+
+// errRevoked: the leader took the connection back; it is nobody's error to tell.
+var errRevoked = errors.New("sqlite: the turn was taken back")
+
+func (s *session) end(t *turn) bool {
+	if s.guard != nil {
+		return s.guard.end(t)
+	}
+	return t.finish()
+}
+
+// written counts the rows written on the connection.
+func (s *session) written(ctx context.Context) (n int64, err error) {
+	if s.guard != nil {
+		return s.guard.changes(), nil
+	}
+	err = s.conn.QueryRowContext(ctx, `SELECT total_changes()`).Scan(&n)
+	return n, err
+}
+
+// effect runs the caller's effect as a turn of its own and returns its result.
+func (s *session) effect(c *record.Claim, rec *record.Record, fn func(context.Context, Tx) (record.Result, error)) (record.Result, error) {
+	before, err := s.written(context.Background())
+	if err != nil {
+		return record.Result{}, err
+	}
+	ctx, cancel := c.Bound(s.m.ctx, rec)
+	defer cancel()
+	t := new(turn)
+	s.m.turn.Store(t)
+	if s.guard != nil {
+		s.guard.begin(t)
+	}
+	result, err := fn(ctx, handle{conn: s.conn, turn: t, base: ctx, guarded: s.guard != nil})
+	if !s.end(t) {
+		return record.Result{}, errRevoked
+	}
+	s.m.turn.Store(nil)
+	if poison := t.poisoned(); poison != nil {
+		if !errors.Is(poison, refrain.ErrOwned) && !errors.Is(poison, errGone) {
+			return record.Result{}, record.Unavailable(poison)
+		}
+		err = poison
+	}
+	if err == nil && ctx.Err() != nil && s.m.ctx.Err() == nil {
+		err = ctx.Err() // it ran over, whatever it says
+	}
+	if err != nil {
+		after, countErr := s.written(context.Background())
+		return record.Result{}, c.Failed(ctx, err, countErr != nil || after != before)
+	}
+	return c.Keep(result)
+}

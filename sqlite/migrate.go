@@ -1,0 +1,128 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/refrain-dev/refrain"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+type migration struct {
+	version  int
+	name     string
+	sql      string
+	checksum string
+}
+
+// migrations in order; the files' numbers are their versions.
+func migrations() []migration {
+	names, _ := fs.Glob(migrationFiles, "migrations/*.sql") // the pattern is well-formed
+	var ms []migration
+	for i, name := range names {
+		text, _ := fs.ReadFile(migrationFiles, name) // embedded: cannot fail
+		sum := sha256.Sum256(text)
+		ms = append(ms, migration{i + 1, strings.TrimPrefix(name, "migrations/"), string(text), hex.EncodeToString(sum[:])})
+	}
+	return ms
+}
+
+// Schema is the SQL that Migrate runs on an empty database, to read or to run
+// by hand.
+func Schema() string {
+	var b strings.Builder
+	for _, m := range migrations() {
+		fmt.Fprintf(&b, "-- %s\n%s\nINSERT INTO refrain_schema (version, checksum, at) VALUES (%d, '%s', unixepoch() * 1000000);\n\n",
+			m.name, m.sql, m.version, m.checksum)
+	}
+	return b.String()
+}
+
+// Status is how far a database is migrated.
+type Status struct {
+	Version int `json:"version"` // 0: no Refrain tables
+	Newest  int `json:"newest"`  // the version this binary brings it to
+}
+
+// checkVersion reports a database that is not at this binary's version.
+func (s Status) check() error {
+	switch {
+	case s.Version > s.Newest:
+		return fmt.Errorf("%w: version %d, this binary knows %d", refrain.ErrNewerSchema, s.Version, s.Newest)
+	case s.Version < s.Newest:
+		return fmt.Errorf("%w: version %d of %d", refrain.ErrNotMigrated, s.Version, s.Newest)
+	}
+	return nil
+}
+
+// MigrationStatus reads how far the database is migrated; it changes nothing.
+func (db *DB) MigrationStatus(ctx context.Context) (Status, error) {
+	return migrationStatus(ctx, db.readers)
+}
+
+func migrationStatus(ctx context.Context, q rower) (Status, error) {
+	s := Status{Newest: len(migrations())}
+	var exists bool
+	err := q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'refrain_schema')`).Scan(&exists)
+	if err == nil && exists {
+		err = q.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM refrain_schema`).Scan(&s.Version)
+	}
+	return s, err
+}
+
+// Migrate brings the database to this binary's schema, each version in one
+// transaction. Concurrent calls are safe; a newer schema is ErrNewerSchema and
+// stays untouched. A starting application does not call it on its own: a
+// missing table is an alarm, not a fresh start.
+func (db *DB) Migrate(ctx context.Context) error {
+	for {
+		done, err := db.migrateOne(ctx)
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+func (db *DB) migrateOne(ctx context.Context) (done bool, err error) {
+	err = db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		status, err := migrationStatus(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if err := status.check(); !errors.Is(err, refrain.ErrNotMigrated) {
+			done = true
+			return err
+		}
+		m := migrations()[status.Version]
+		for _, statement := range statements(m.sql) {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("sqlite: migration %s: %w", m.name, err)
+			}
+		}
+		_, err = conn.ExecContext(ctx, `INSERT INTO refrain_schema (version, checksum, at) VALUES (?, ?, ?)`,
+			m.version, m.checksum, db.opts.Now().UnixMicro())
+		return err
+	})
+	return done, err
+}
+
+// statements splits a migration at the semicolons that end lines; migration
+// files have no others, nor triggers.
+func statements(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ";\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

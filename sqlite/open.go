@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
+
+	"github.com/refrain-dev/refrain/record"
+)
+
+// DB is the engine on one SQLite file. It is safe for concurrent use.
+type DB struct {
+	opts    Options
+	readers *sql.DB // lookups
+	owned   bool    // the handles are ours to close
+	pool    *sql.DB // the writer's pool when owned
+	writer  *writer
+	driver  record.Driver
+
+	lookup lazyStmt
+}
+
+// walPages is how long the write-ahead log grows before it is checkpointed:
+// 64 MB, which group commit repays.
+const walPages = 16000
+
+// Open opens or creates the database file at path: WAL, synchronous=FULL,
+// foreign keys, one writer, a pool of readers. It refuses an SQLite older than
+// 3.51.3, whose write-ahead log can lose data. The tables are made by
+// [DB.Migrate]; until then every call answers [refrain.ErrNotMigrated].
+func Open(path string, options ...Options) (*DB, error) {
+	opts, err := single(options)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" || strings.HasPrefix(path, "file:") || strings.Contains(path, ":memory:") {
+		return nil, errors.New("sqlite: Open needs the path of a file")
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	synchronous := "FULL"
+	if opts.Normal {
+		synchronous = "NORMAL"
+	}
+	pool, err := openPool(path, guardConnector, "busy_timeout(100)", "journal_mode(WAL)", "synchronous("+synchronous+")",
+		"foreign_keys(ON)", fmt.Sprintf("wal_autocheckpoint(%d)", walPages))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1)
+	readers, err := openPool(path, nil, fmt.Sprintf("busy_timeout(%d)", opts.Busy.Milliseconds()), "foreign_keys(ON)", "query_only(ON)")
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	readers.SetMaxOpenConns(opts.Readers)
+	readers.SetMaxIdleConns(opts.Readers)
+
+	db := &DB{opts: opts, readers: readers, pool: pool, owned: true}
+	db.init(&writer{connect: connectOwn(pool), groups: true})
+	if err := db.openFile(path); err != nil {
+		return nil, errors.Join(err, db.Close(context.Background()))
+	}
+	return db, nil
+}
+
+// openFile makes the file and its write-ahead log, and remembers which file it is.
+func (db *DB) openFile(path string) error {
+	ctx := context.Background()
+	if err := db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error { return checkLibrary(ctx, conn) }); err != nil {
+		return fmt.Errorf("sqlite: open %s: %w", filepath.Base(path), err)
+	}
+	opened, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	db.writer.check = func() error {
+		now, err := os.Stat(path)
+		if err != nil || !os.SameFile(opened, now) {
+			return errors.Join(errMoved, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// New works on the application's own handle, with any SQLite driver. Each call
+// is a transaction of its own on a connection borrowed for it. It refuses what
+// it can see to be unsafe: an old SQLite, or a journal that is not durable; see
+// [DB.Doctor]. What only a connection of ours can see, a swallowed error in a
+// prepared statement or an effect that commits by itself, is the effect's own.
+func New(db *sql.DB, options ...Options) (*DB, error) {
+	opts, err := single(options)
+	if err != nil {
+		return nil, err
+	}
+	e := &DB{opts: opts, readers: db}
+	e.init(&writer{
+		release: true,
+		connect: func(ctx context.Context) (*sql.Conn, *guard, error) {
+			conn, err := db.Conn(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = errors.Join(errBusy, err)
+			}
+			return conn, nil, err
+		},
+	})
+	checks, err := e.Doctor(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range checks {
+		if !c.OK && c.vital {
+			return nil, fmt.Errorf("sqlite: %s is %s, want %s: %s", c.Setting, c.Value, c.Want, c.Fix)
+		}
+	}
+	return e, nil
+}
+
+func (db *DB) init(w *writer) {
+	w.busy = db.opts.Busy
+	w.check = func() error { return nil }
+	w.idle = sync.NewCond(&w.mu)
+	w.slow = make(map[string]time.Time)
+	db.writer = w
+	db.driver.Load = db.Load
+	db.driver.Late = db.late
+	db.lookup = lazyStmt{db: db.readers, query: lookupSQL}
+}
+
+func single(options []Options) (Options, error) {
+	switch len(options) {
+	case 0:
+		return Options{}.withDefaults(), nil
+	case 1:
+		return options[0].withDefaults(), nil
+	}
+	return Options{}, errors.New("sqlite: more than one Options")
+}
+
+// Close waits for the group under way, then closes what Open opened. Calls that
+// come later are row 9.
+func (db *DB) Close(ctx context.Context) error {
+	err := errors.Join(db.writer.close(ctx), db.lookup.close())
+	if !db.owned {
+		return err
+	}
+	return errors.Join(err, db.readers.Close(), db.pool.Close())
+}
+
+// Reader is the read pool, for the application's own queries. It cannot write.
+func (db *DB) Reader() *sql.DB { return db.readers }
+
+// openPool makes a handle whose connections run the pragmas first. Each is
+// written out by us, so the path cannot smuggle one in.
+func openPool(path string, wrap func(driver.Connector) driver.Connector, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}
+	dsn := (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+	connector, err := (&sqlitedriver.SQLite{}).OpenConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if wrap != nil {
+		connector = wrap(connector)
+	}
+	return sql.OpenDB(connector), nil
+}
