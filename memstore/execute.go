@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
@@ -45,18 +44,11 @@ func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect fu
 	if tx.h.running {
 		return refrain.Outcome{}, refrain.ErrNested
 	}
+	if err := tx.usable(); err != nil {
+		return refrain.Outcome{}, err
+	}
 	t.callers = true
-	contract := call.Contract.MarshalJSON
-	call.Contract.Wait = -1
-	alone := record.Driver{Late: db.late, Load: func(_ context.Context, id record.Identity) (record.Seen, time.Time, error) {
-		if err := tx.statement("records", func(*transaction) {}); err != nil {
-			return record.Seen{}, time.Time{}, err
-		}
-		seen, err := db.seen(id, true)
-		return seen, db.options.Now(), err
-	}}
-	return call.Drive(ctx, &alone, db.options.Observer, func(ctx context.Context, c *record.Claim) (*record.Record, bool, error) {
-		c.Contract = contract
+	return call.Join(ctx, db.options.Observer, func(ctx context.Context, c *record.Claim) (*record.Record, bool, error) {
 		return t.execute(ctx, c, effect)
 	})
 }
@@ -104,18 +96,12 @@ func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) 
 		t.rollbackTo(before)
 		return nil, false, err
 	}
-	kept, err := c.Keep(result)
-	if err != nil {
-		t.rollbackTo(before)
-		return nil, false, err
-	}
-	rec.Settle(kept, now, c.Policy)
+	rec.Settle(result, now, c.Policy)
 	born, _ := c.Policy.KeyTime.Birth(c.Identity.Key)
 	t.write(seen.Record, rec, born)
 	if decision.SpendsAllow {
 		db.allows.remove(t, c.Identity)
 	}
-	rec.Result.Body = result.Body // the first caller gets all of it, also where only its digest is kept
 	return clone(rec), true, nil
 }
 
@@ -148,6 +134,9 @@ func (t *transaction) run(ctx context.Context, c *record.Claim, rec *record.Reco
 		if over := c.Failed(bounded, nil, wrote); errors.Is(over, record.NotExecuted) {
 			return result, over // it ended well, but too late
 		}
+	}
+	if result, err = c.Keep(result); err != nil {
+		return result, err
 	}
 	kept = !result.Rejected
 	return result, nil

@@ -16,12 +16,12 @@ func newTable[K comparable, V any]() table[K, V] {
 
 // get reads as the running transaction does (mine) or as everybody else.
 func (t *table[K, V]) get(k K, mine bool) (V, bool) {
-	if v, changed := t.layer[k]; mine && changed {
-		if v == nil {
-			var none V
-			return none, false
+	if mine && t.changed(k) {
+		if v := t.layer[k]; v != nil {
+			return *v, true
 		}
-		return *v, true
+		var none V
+		return none, false
 	}
 	v, ok := t.rows[k]
 	return v, ok

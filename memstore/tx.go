@@ -50,6 +50,9 @@ func (tx Tx) statement(table string, run func(t *transaction)) error {
 	return nil
 }
 
+// usable reports whether statements can still succeed.
+func (tx Tx) usable() error { return tx.statement("any", func(*transaction) {}) }
+
 // Put inserts or replaces a row. Errors: ErrDone, ErrNoTable, or that an
 // earlier statement failed; so for all statements.
 func (tx Tx) Put(table, key string, value []byte) error {

@@ -35,6 +35,7 @@ var failures = []Problem{
 func drawn(bits uint32, birth, horizon, deadline, fence int64, state uint8) (Policy, Seen, Request) {
 	at := func(us int64) time.Time { return now.Add(time.Duration(us%(1<<45)) * time.Microsecond) }
 	flag := func() bool { b := bits&1 == 1; bits >>= 1; return b }
+	rarely := func(n int) bool { mask := uint32(1)<<n - 1; all := bits&mask == mask; bits >>= n; return all }
 	p := policy()
 	p.Async, p.RunUntimed = flag(), flag()
 	p.KeyTime = KeyTime(bits & 3)
@@ -65,10 +66,10 @@ func drawn(bits uint32, birth, horizon, deadline, fence int64, state uint8) (Pol
 		}
 		seen.Record = rec
 	}
-	if flag() && flag() { // faults are the rarer case
+	if rarely(2) {
 		seen.Failure, seen.Submitted = failures[int(state)%len(failures)], flag()
 	}
-	if flag() && flag() && flag() {
+	if rarely(3) {
 		req.BodyFault, req.KeyFault = BodyTooLarge, KeyInvalid
 	}
 	return p, seen, req

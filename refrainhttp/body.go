@@ -37,16 +37,24 @@ func (x *exchange) readBody() *record.Error {
 		x.body.err = err
 	}
 	x.body.bytes = read
-	var overLimit *http.MaxBytesError
 	switch {
 	case over:
 		return tooLarge(fmt.Errorf("over %d bytes", limit))
-	case errors.As(err, &overLimit):
+	case isMaxBytes(err):
 		return tooLarge(err)
 	case err != nil:
 		return &record.Error{Problem: record.BodyNotCanonical, Row: "13", Err: fmt.Errorf("the body ended early: %w", err)}
 	}
 	return nil
+}
+
+// isMaxBytes reports that a layer around the guard allows less.
+func isMaxBytes(err error) bool {
+	if err == nil {
+		return false
+	}
+	var over *http.MaxBytesError
+	return errors.As(err, &over)
 }
 
 func tooLarge(cause error) *record.Error {

@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/refrain-dev/refrain"
@@ -19,6 +19,7 @@ import (
 // writer under a key except deadlines and full duplex.
 type capture struct {
 	outer  http.ResponseWriter
+	marker string // the guard's replay field, which a handler cannot set
 	header http.Header
 	status int // 0 until chosen
 	length int64
@@ -52,8 +53,11 @@ type answerFault struct {
 
 func (f *answerFault) Error() string { return "refrainhttp: " + f.text }
 
-func newCapture(outer http.ResponseWriter, limit int64, digest bool) *capture {
-	return &capture{outer: outer, header: make(http.Header), length: -1, body: spool{limit: limit}, digest: digest}
+func newCapture(x *exchange) *capture {
+	return &capture{
+		outer: x.w, marker: x.ReplayedHeader, header: make(http.Header), length: -1,
+		body: spool{limit: responseLimit(x.contract)}, digest: x.contract.KeepDigest || x.contract.Observe,
+	}
 }
 
 // spoil notes the first fault; the run will be rolled back.
@@ -77,13 +81,13 @@ func (c *capture) WriteHeader(status int) {
 	case c.status != 0 || c.ended:
 		return
 	case status == http.StatusSwitchingProtocols:
-		_ = c.spoil(record.NotRecordable, "a protocol upgrade cannot be recorded")
+		_ = c.spoil(record.NotRecordable, "A protocol upgrade cannot be recorded.")
 	case status < 200:
 		return
 	}
 	c.status = status
-	if media, _, _ := mime.ParseMediaType(c.header.Get("Content-Type")); media == "text/event-stream" {
-		_ = c.spoil(record.NotRecordable, "an event stream cannot be recorded")
+	if media, _, _ := strings.Cut(c.header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+		_ = c.spoil(record.NotRecordable, "An event stream cannot be recorded.")
 	}
 	if declared := c.header.Get("Content-Length"); declared != "" {
 		if n, err := strconv.ParseInt(declared, 10, 64); err == nil && n >= 0 {
@@ -93,7 +97,7 @@ func (c *capture) WriteHeader(status int) {
 	if c.effect == "" {
 		c.effect = c.header.Get("Location")
 	}
-	c.kept, c.once = sortFields(c.header)
+	c.kept, c.once = sortFields(c.header, c.marker)
 }
 
 func (c *capture) Write(p []byte) (int, error) {
@@ -102,9 +106,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	}
 	return c.body.Write(p)
 }
-
-// WriteString spares io.WriteString a copy.
-func (c *capture) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 
 // admit says whether n more bytes of body are part of the answer.
 func (c *capture) admit(n int) error {
@@ -122,7 +123,7 @@ func (c *capture) admit(n int) error {
 		return http.ErrContentLength
 	case !c.digest && c.body.size+int64(n) > c.body.limit:
 		c.body.close()
-		return c.spoil(record.ResponseTooLarge, "the answer is over %d bytes; raise Contract.MaxResponse or set KeepDigest", c.body.limit)
+		return c.spoil(record.ResponseTooLarge, "The answer is over %d bytes: raise Contract.MaxResponse or set KeepDigest.", c.body.limit)
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (c *capture) FlushError() error { return http.ErrNotSupported }
 
 // Hijack refuses and spoils the run: what a handler does after it is no answer.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	_ = c.spoil(record.NotRecordable, "a hijacked connection cannot be recorded")
+	_ = c.spoil(record.NotRecordable, "A hijacked connection cannot be recorded.")
 	return nil, nil, http.ErrNotSupported
 }
 
@@ -156,15 +157,18 @@ func (c *capture) EnableFullDuplex() error {
 // settle turns the run into what the engine stores, or into the error that
 // rolls it back.
 func (c *capture) settle(err error) (refrain.Result, error) {
-	var rejection *refrain.Rejection
-	if errors.As(err, &rejection) {
-		err = nil
-		c.reject(rejection)
+	if err != nil {
+		var rejection *refrain.Rejection
+		if errors.As(err, &rejection) {
+			err = nil
+			c.reject(rejection)
+		}
 	}
 	if c.status == 0 && err == nil {
 		c.WriteHeader(http.StatusOK)
 	}
 	c.ended = true
+	c.sniff()
 	switch {
 	case c.fault != nil:
 		return refrain.Result{}, errors.Join(c.fault, err)
@@ -180,7 +184,6 @@ func (c *capture) settle(err error) (refrain.Result, error) {
 			"Declare such an answer before WriteHeader: refrainhttp.Record(w) keeps the writes, refrainhttp.Refuse(w) undoes them; both record the answer.", c.status)}
 		return refrain.Result{}, c.fault
 	}
-	c.sniff()
 	result := refrain.Result{
 		Status: c.status, Header: c.kept, Body: c.body.mem, Effect: c.effect, Rejected: c.declared == refused,
 	}
@@ -193,19 +196,18 @@ func (c *capture) settle(err error) (refrain.Result, error) {
 // sniff makes net/http's guess at the media type part of the record: a later
 // version may guess otherwise.
 func (c *capture) sniff() {
-	if len(c.body.mem) == 0 || c.header["Content-Encoding"] != nil {
+	if c.body.size == 0 || c.header["Content-Encoding"] != nil {
 		return
 	}
 	if _, chosen := c.header["Content-Type"]; !chosen {
-		c.kept = append(c.kept, [2]string{"Content-Type", http.DetectContentType(c.body.mem)})
+		c.kept = append(c.kept, [2]string{"Content-Type", http.DetectContentType(c.body.head())})
 	}
 }
 
 // send is the first answer, after COMMIT or where nothing was recorded.
-func (c *capture) send(w http.ResponseWriter) {
-	c.sniff()
-	addFields(w.Header(), c.kept)
-	addFields(w.Header(), c.once)
+func (c *capture) send(w http.ResponseWriter, behind receipt) {
+	own := behind.fields()
+	addFields(w.Header(), c.kept, c.once, own[:])
 	begin(w, c.status, c.body.size)
 	if bodyAllowed(c.status) {
 		_ = c.body.writeTo(w) // the client may be gone; what happened is recorded

@@ -2,6 +2,7 @@ package refrainhttp
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"time"
 
@@ -51,12 +52,15 @@ func (x *exchange) readKey() (fault *record.Error) {
 // ends with its client: who waits for somebody else's claim leaves the queue.
 // From then on nothing but MaxExecution ends it.
 func (x *exchange) call(key string) (refrain.Outcome, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
-	defer cancel()
-	x.held = false
-	x.leave = context.AfterFunc(x.r.Context(), cancel)
-	defer x.leave()
-
+	ctx := x.r.Context()
+	x.leave, x.held = nil, false
+	if ctx.Done() != nil {
+		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		x.leave = context.AfterFunc(ctx, cancel)
+		defer x.leave()
+		ctx = detached
+	}
 	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Print: &x.print, Recompute: x.recompute}
 	if wait, ok := preferredWait(x.r.Header); ok {
 		call.Contract.Wait = shorterWait(call.Contract.Wait, wait)
@@ -67,28 +71,30 @@ func (x *exchange) call(key string) (refrain.Outcome, error) {
 	return x.execute(ctx, call, x)
 }
 
-// run is the effect: one run of the handler into a fresh capture.
-func (x *exchange) run(ctx context.Context, handle func(http.ResponseWriter, *http.Request) error) (refrain.Result, error) {
-	if !x.held {
-		if !x.leave() {
-			return refrain.Result{}, context.Canceled // gone before anything began
-		}
-		x.held = true
+// begin starts one run of the handler: a fresh capture and a rewound request
+// on the effect's context. It fails where the client left before the effect
+// began.
+func (x *exchange) begin(ctx context.Context) (*capture, *http.Request, error) {
+	if x.leave != nil && !x.leave() && !x.held {
+		return nil, nil, context.Canceled
 	}
+	x.held = true
 	if x.capture != nil {
 		x.capture.close()
 	}
-	x.capture = newCapture(x.w, responseLimit(x.contract), x.contract.KeepDigest || x.contract.Observe)
+	x.capture = newCapture(x)
 	r := x.r.WithContext(ctx)
-	r.Header = x.r.Header.Clone() // a second run must find what the first one found
+	r.Header = maps.Clone(x.r.Header) // a second run must find what the first one found
 	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(), x.body.length(), nil
-	defer func() {
-		if r.MultipartForm != nil {
-			_ = r.MultipartForm.RemoveAll()
-		}
-	}()
-	err := handle(x.capture, r)
-	return x.capture.settle(err)
+	return x.capture, r, nil
+}
+
+// removeParts removes the files of a multipart form the handler parsed; the
+// server does so only for its own request.
+func removeParts(r *http.Request) {
+	if r.MultipartForm != nil {
+		_ = r.MultipartForm.RemoveAll()
+	}
 }
 
 func responseLimit(c refrain.Contract) int64 {
@@ -96,6 +102,14 @@ func responseLimit(c refrain.Contract) int64 {
 		return refrain.DefaultMaxResponse
 	}
 	return max(c.MaxResponse, 0)
+}
+
+// receipt is what stands behind the answer.
+func (x *exchange) receipt(out refrain.Outcome) receipt {
+	if x.bare {
+		return receipt{}
+	}
+	return receipt{out.Ref, out.ReplayUntil, out.RememberUntil}
 }
 
 // unprotected keeps the receipt's fields out of the answer.
@@ -114,8 +128,7 @@ func (x *exchange) answer(out refrain.Outcome, err error) {
 	case err != nil:
 		x.fail(refusal(err))
 	case !out.Replayed:
-		x.receipt(out)
-		x.capture.send(x.w)
+		x.capture.send(x.w, x.receipt(out))
 	case !out.State.Final():
 		x.current(out)
 	default:
@@ -136,13 +149,13 @@ func (x *exchange) fail(e *record.Error) {
 		e = &record.Error{Problem: c.fault.problem, Row: "15", Err: c.fault}
 	case undeclared:
 		if !e.Wrote || x.contract.SendUndeclared {
-			c.send(x.w)
+			c.send(x.w, receipt{})
 			return
 		}
 		e = &record.Error{Problem: record.AnswerUndeclared, Row: "15", Err: c.fault}
 	case failed:
 		if c.status >= 400 {
-			c.send(x.w)
+			c.send(x.w, receipt{})
 			return
 		}
 	}
@@ -151,7 +164,7 @@ func (x *exchange) fail(e *record.Error) {
 	}
 	if e.Problem == record.AnswerUndeclared && c.verdict == undeclared && x.contract.Observe {
 		x.mark("would-refuse " + string(e.Problem))
-		c.send(x.w)
+		c.send(x.w, receipt{})
 		return
 	}
 	x.problem(x.w, x.r, e)

@@ -57,12 +57,16 @@ func fateOf(name string) fate {
 
 // sortFields lists the fields a record keeps and those only the first answer
 // shows, by name; the values of one name keep their order.
-func sortFields(h http.Header) (kept, once [][2]string) {
+// What a handler puts into marker, the guard's own replay field, is dropped.
+func sortFields(h http.Header, marker string) (kept, once [][2]string) {
 	named := connectionNames(h["Connection"])
 	kept = make([][2]string, 0, len(h)+1)
 	for name, values := range h {
 		where := fateOf(name)
-		if where == keep && slices.Contains(named, textproto.CanonicalMIMEHeaderKey(name)) {
+		switch canonical := textproto.CanonicalMIMEHeaderKey(name); {
+		case canonical == marker:
+			where = never
+		case where == keep && slices.Contains(named, canonical):
 			where = first
 		}
 		for _, value := range values {
@@ -95,18 +99,29 @@ func connectionNames(lines []string) []string {
 // values join them. Every other field replaces what stands there.
 var lists = [...]string{"Vary", "Set-Cookie", "Link"}
 
-// addFields puts sorted fields into h.
-func addFields(h http.Header, fields [][2]string) {
-	values := make([]string, len(fields)) // one array behind all values
-	for i := 0; i < len(fields); {
-		name, from := fields[i][0], i
-		for ; i < len(fields) && fields[i][0] == name; i++ {
-			values[i] = fields[i][1]
-		}
-		if slices.Contains(lists[:], name) {
-			h[name] = append(h[name], values[from:i]...)
-		} else {
-			h[name] = values[from:i:i]
+// addFields puts fields into h; the values of one name stand together. A field
+// without a name is none.
+func addFields(h http.Header, groups ...[][2]string) {
+	n := 0
+	for _, fields := range groups {
+		n += len(fields)
+	}
+	values := make([]string, n) // one array behind all values
+	for _, fields := range groups {
+		for len(fields) > 0 {
+			name, same := fields[0][0], 0
+			for same < len(fields) && fields[same][0] == name {
+				values[same] = fields[same][1]
+				same++
+			}
+			switch {
+			case name == "":
+			case slices.Contains(lists[:], name):
+				h[name] = append(h[name], values[:same]...)
+			default:
+				h[name] = values[:same:same]
+			}
+			fields, values = fields[same:], values[same:]
 		}
 	}
 }

@@ -35,7 +35,12 @@ func Handle[T any](guard Guard, ex refrain.Executor[T], c refrain.Contract,
 	}
 	return newRoute(guard, c, func(ctx context.Context, call refrain.Call, x *exchange) (refrain.Outcome, error) {
 		return ex.Execute(ctx, call, func(ctx context.Context, tx T) (refrain.Result, error) {
-			return x.run(ctx, func(w http.ResponseWriter, r *http.Request) error { return handler(w, r, tx) })
+			w, r, err := x.begin(ctx)
+			if err != nil {
+				return refrain.Result{}, err
+			}
+			defer removeParts(r)
+			return w.settle(handler(w, r, tx))
 		})
 	})
 }

@@ -66,6 +66,16 @@ func (s *spool) reader() io.Reader {
 	return bytes.NewReader(s.mem)
 }
 
+// head is the beginning, as much as a guess at the media type needs.
+func (s *spool) head() []byte {
+	if s.file == nil {
+		return s.mem[:min(len(s.mem), 512)]
+	}
+	head := make([]byte, 512)
+	n, _ := s.file.ReadAt(head, 0)
+	return head[:n]
+}
+
 // writeTo writes the whole to w.
 func (s *spool) writeTo(w io.Writer) error {
 	if s.file == nil {

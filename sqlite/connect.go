@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
 )
@@ -55,9 +54,13 @@ func closeConn(conn *sql.Conn) {
 // which a committed transaction could be lost.
 const minVersion = "3.51.3"
 
-func checkLibrary(ctx context.Context, q rower) error {
+func checkLibrary(ctx context.Context, q runner) error {
 	var version string
-	if err := q.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
+	err := q.row(ctx, `SELECT sqlite_version()`, func(r row) error {
+		version = r.text(0)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if !atLeast(version, minVersion) {
@@ -83,35 +86,4 @@ func atLeast(version, least string) bool {
 		}
 	}
 	return true
-}
-
-// lazyStmt prepares a statement at its first use, when the tables exist.
-type lazyStmt struct {
-	db    *sql.DB
-	query string
-
-	mu   sync.Mutex
-	stmt *sql.Stmt
-}
-
-func (l *lazyStmt) get(ctx context.Context) (*sql.Stmt, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stmt == nil {
-		stmt, err := l.db.PrepareContext(ctx, l.query)
-		if err != nil {
-			return nil, err
-		}
-		l.stmt = stmt
-	}
-	return l.stmt, nil
-}
-
-func (l *lazyStmt) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stmt == nil {
-		return nil
-	}
-	return l.stmt.Close()
 }

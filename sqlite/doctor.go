@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 )
 
@@ -26,8 +25,8 @@ func (db *DB) Doctor(ctx context.Context) ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		checks, err = inspect(ctx, conn)
+	err = db.writing(ctx, func(ctx context.Context, s *session) error {
+		checks, err = inspect(ctx, s.run)
 		return err
 	})
 	if err != nil {
@@ -38,10 +37,15 @@ func (db *DB) Doctor(ctx context.Context) ([]Check, error) {
 	return append(checks, schema), nil
 }
 
-func inspect(ctx context.Context, conn *sql.Conn) ([]Check, error) {
+func inspect(ctx context.Context, q runner) ([]Check, error) {
 	var checks []Check
 	read := func(query string) (value string, err error) {
-		err = conn.QueryRowContext(ctx, query).Scan(&value)
+		err = q.row(ctx, query, func(r row) error {
+			if value = r.text(0); value == "" {
+				value = fmt.Sprint(r.integer(0))
+			}
+			return nil
+		})
 		return value, err
 	}
 	for _, c := range []struct {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -37,18 +36,19 @@ func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx co
 
 // attempt is one run inside the group's transaction and the member's savepoint.
 func (db *DB) attempt(s *session, c *record.Claim, effect func(context.Context, Tx) (record.Result, error)) (*record.Record, bool, error) {
-	if err := s.m.ctx.Err(); err != nil {
-		return nil, false, err
-	}
 	ctx := context.Background()
-	found, err := lookup(ctx, s.conn, c.Identity, c.Hash)
+	found, err := lookup(ctx, s.run, c.Identity, c.Hash)
 	if err != nil {
 		return nil, false, err
 	}
+	s.m.unsure = false // what an earlier COMMIT did is in the lookup
 	now := db.opts.Now()
 	decision, err := decide(found, c, now)
 	if err != nil || decision.Action != record.Execute {
 		return found.Record, false, err
+	}
+	if err := s.m.ctx.Err(); err != nil {
+		return nil, false, err
 	}
 	rec := c.Begin(now)
 	result, err := s.effect(c, rec, effect)
@@ -56,12 +56,12 @@ func (db *DB) attempt(s *session, c *record.Claim, effect func(context.Context, 
 		return nil, false, err
 	}
 	if result.Rejected {
-		if _, err := s.conn.ExecContext(ctx, "ROLLBACK TO refrain"); err != nil {
+		if _, err := s.run.exec(ctx, "ROLLBACK TO refrain"); err != nil {
 			return nil, false, err
 		}
 	}
 	rec.Settle(result, now, c.Policy)
-	return rec, true, write(ctx, s.conn, c, rec, found, decision)
+	return rec, true, write(ctx, s.run, c, rec, found, decision)
 }
 
 // decide is the decision inside the transaction: Execute, an answer from the
@@ -80,12 +80,7 @@ func decide(found seen, c *record.Claim, now time.Time) (record.Decision, error)
 
 // Load is the lookup of [record.Store], on the read pool.
 func (db *DB) Load(ctx context.Context, id record.Identity) (record.Seen, time.Time, error) {
-	stmt, err := db.lookup.get(ctx)
-	if err != nil {
-		return record.Seen{}, time.Time{}, migrated(err)
-	}
-	hash := id.Hash()
-	found, err := scanSeen(stmt.QueryRowContext(ctx, hash[:], id.Operation, id.Scope, []byte(id.Key)), id)
+	found, err := lookup(ctx, db.lookups, id, id.Hash())
 	return found.Seen, db.opts.Now(), migrated(err)
 }
 
@@ -98,7 +93,7 @@ func migrated(err error) error {
 }
 
 // writing runs the engine's own work in a transaction of its own.
-func (db *DB) writing(ctx context.Context, work func(ctx context.Context, conn *sql.Conn) error) error {
+func (db *DB) writing(ctx context.Context, work func(ctx context.Context, s *session) error) error {
 	return migrated(db.writer.do(&member{
 		ctx:    ctx,
 		alone:  true,
@@ -107,7 +102,7 @@ func (db *DB) writing(ctx context.Context, work func(ctx context.Context, conn *
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return work(context.Background(), s.conn)
+			return work(context.Background(), s)
 		},
 	}))
 }

@@ -28,7 +28,8 @@ func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect fu
 }
 
 func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(context.Context, Tx) (record.Result, error)) (*record.Record, bool, error) {
-	found, err := lookup(ctx, tx, c.Identity, c.Hash)
+	run := foreign{tx}
+	found, err := lookup(ctx, run, c.Identity, c.Hash)
 	if err != nil {
 		return nil, false, err
 	}
@@ -60,7 +61,7 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 		}
 	}
 	rec.Settle(result, now, c.Policy)
-	if err := write(ctx, tx, c, rec, found, decision); err != nil {
+	if err := write(ctx, run, c, rec, found, decision); err != nil {
 		return nil, false, err
 	}
 	// Last check: a transaction that was rolled back behind our back has no savepoint.
@@ -72,11 +73,8 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 }
 
 func joinedEffect(ctx context.Context, tx Tx, c *record.Claim, rec *record.Record, effect func(context.Context, Tx) (record.Result, error)) (record.Result, error) {
-	var before, after int64
-	count := func(n *int64) error {
-		return tx.QueryRowContext(ctx, `SELECT total_changes()`).Scan(n)
-	}
-	if err := count(&before); err != nil {
+	before, err := totalChanges(ctx, foreign{tx})
+	if err != nil {
 		return record.Result{}, err
 	}
 	bounded, cancel := c.Bound(ctx, rec)
@@ -86,7 +84,7 @@ func joinedEffect(ctx context.Context, tx Tx, c *record.Claim, rec *record.Recor
 		err = bounded.Err()
 	}
 	if err != nil {
-		countErr := count(&after)
+		after, countErr := totalChanges(ctx, foreign{tx})
 		return record.Result{}, c.Failed(bounded, err, countErr != nil || before != after)
 	}
 	return c.Keep(result)

@@ -18,20 +18,20 @@ var parked func()
 // their operations in the same transaction, horizon first. Unfinished and
 // disputed records are never touched.
 func (db *DB) Forget(ctx context.Context, limit int) (forgotten int, err error) {
-	err = db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		due, err := overdue(ctx, conn, db.opts.Now(), limit)
+	err = db.writing(ctx, func(ctx context.Context, s *session) error {
+		due, err := overdue(ctx, s.conn, db.opts.Now(), limit)
 		if err != nil {
 			return err
 		}
 		for operation, born := range horizons(due) {
-			_, err := conn.ExecContext(ctx, `UPDATE refrain_operation SET horizon = max(coalesce(horizon, ?1), ?1) WHERE operation = ?2`,
+			_, err := s.run.exec(ctx, `UPDATE refrain_operation SET horizon = max(coalesce(horizon, ?1), ?1) WHERE operation = ?2`,
 				born.UnixMicro(), operation)
 			if err != nil {
 				return err
 			}
 		}
 		for _, d := range due {
-			if _, err := conn.ExecContext(ctx, `DELETE FROM refrain_record WHERE n = ?`, d.n); err != nil {
+			if _, err := s.run.exec(ctx, `DELETE FROM refrain_record WHERE n = ?`, d.n); err != nil {
 				return err
 			}
 		}
@@ -86,9 +86,9 @@ func horizons(due []dueRow) map[string]time.Time {
 // late stores a refused late retry for review: one row per identity, counted,
 // capped per scope.
 func (db *DB) late(ctx context.Context, c *record.Claim, now time.Time) error {
-	return db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	return db.writing(ctx, func(ctx context.Context, s *session) error {
 		id, print := c.Identity, c.Request.Print
-		_, err := conn.ExecContext(ctx, `INSERT INTO refrain_review
+		_, err := s.run.exec(ctx, `INSERT INTO refrain_review
 			(hash, scope, operation, key, raw, deciding, rule, schema, first, last, count)
 			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, 1
 			WHERE (SELECT count(*) FROM refrain_review WHERE scope = ?2) < ?10 OR EXISTS (SELECT 1 FROM refrain_review WHERE hash = ?1)

@@ -49,6 +49,7 @@ type writer struct {
 	// Only the leader touches these.
 	conn  *sql.Conn
 	guard *guard
+	run   runner
 	slow  map[string]time.Time // operation → until when it goes alone
 }
 
@@ -66,12 +67,14 @@ func (w *writer) enqueue(m *member) error {
 	return nil
 }
 
-// leave takes m out of the queue; false when its turn has come.
-func (w *writer) leave(m *member) bool {
+// leave takes m out of the queue; false when its turn has come. If the caller
+// goes even so, m is never queued again: nobody would take its turn.
+func (w *writer) leave(m *member, anyway bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.Index(w.queue, m)
 	if i < 0 {
+		m.left = anyway
 		return false
 	}
 	w.queue = slices.Delete(w.queue, i, i+1)
@@ -105,6 +108,9 @@ func (w *writer) lead() {
 	for {
 		w.mu.Lock()
 		if len(w.queue) == 0 {
+			if w.closed {
+				w.discard() // also when close did not wait
+			}
 			w.leading = false
 			w.idle.Broadcast()
 			w.mu.Unlock()
@@ -157,7 +163,7 @@ func (w *writer) turn(m *member) (kept bool, err error) {
 	if w.guard != nil {
 		w.guard.setStop(stop)
 	}
-	m.session <- &session{conn: w.conn, guard: w.guard, m: m}
+	m.session <- &session{conn: w.conn, guard: w.guard, run: w.run, m: m}
 	err = w.await(m, interrupt)
 	if w.guard != nil {
 		w.guard.setStop(context.Background())
@@ -184,7 +190,7 @@ func (w *writer) turn(m *member) (kept bool, err error) {
 		return false, errors.Join(release, err)
 	}
 	if err != nil {
-		m.done <- err
+		m.done <- m.told(err)
 		return false, nil
 	}
 	return true, nil
@@ -194,8 +200,9 @@ func (w *writer) turn(m *member) (kept bool, err error) {
 // interrupted and its handle revoked; the effect's goroutine is left to itself.
 func (w *writer) await(m *member, interrupt func()) error {
 	var late <-chan time.Time
+	var timer *time.Timer
 	if m.limit > 0 {
-		timer := time.NewTimer(m.limit + overrun)
+		timer = time.NewTimer(m.limit + overrun)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -206,12 +213,12 @@ func (w *writer) await(m *member, interrupt func()) error {
 		case <-late:
 			t := m.turn.Load()
 			if t == nil {
-				late = nil // it is past its effect, in the engine's own statements
+				timer.Reset(overrun) // in the engine's own statements, before or after the effect
 				continue
 			}
 			interrupt()
 			if s := (&session{guard: w.guard, m: m}); s.end(t) {
-				m.left.Store(true)
+				m.revoked = true
 				return &refrain.Error{Problem: refrain.ErrNotExecuted, Row: "14",
 					Err: fmt.Errorf("sqlite: the effect did not end within %v", m.limit)}
 			}
@@ -234,6 +241,10 @@ func (w *writer) begin() error {
 			ctx, cancel := context.WithTimeout(context.Background(), w.busy)
 			w.conn, w.guard, err = w.connect(ctx)
 			cancel()
+			w.run = foreign{w.conn}
+			if w.guard != nil {
+				w.run = w.guard
+			}
 		}
 		if err == nil {
 			err = w.exec("BEGIN IMMEDIATE")
@@ -298,27 +309,28 @@ func (w *writer) giveUp(members []*member, culprit *member, err error) {
 	if culprit != nil {
 		w.remember(culprit.name)
 		if len(members) == 0 {
-			culprit.done <- cause(err)
+			culprit.done <- culprit.told(cause(err))
 			return
 		}
 		members = append(members, culprit)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var again []*member
 	for _, m := range members {
 		m.tries++
 		m.alone = true
+		m.unsure = m.unsure || culprit == nil
 		switch {
-		case m.left.Load():
+		case m.revoked:
 			m.done <- cause(err)
-		case m.tries >= maxTries:
+		case m.left, m.tries >= maxTries, m.unsure && m.name == "": // the engine's own work has no lookup
 			m.done <- commitUnknown(err)
 		default:
 			again = append(again, m)
 		}
 	}
-	w.mu.Lock()
 	w.queue = append(again, w.queue...)
-	w.mu.Unlock()
 }
 
 // cause picks what the member is told out of what ended its transaction.
@@ -340,7 +352,7 @@ func (w *writer) fail(err error) {
 	w.queue = nil
 	w.mu.Unlock()
 	for _, m := range queue {
-		m.done <- err
+		m.done <- m.told(err)
 	}
 }
 
@@ -357,7 +369,7 @@ func (w *writer) remember(name string) {
 }
 
 func (w *writer) exec(statement string) error {
-	_, err := w.conn.ExecContext(context.Background(), statement)
+	_, err := w.run.exec(context.Background(), statement)
 	return err
 }
 
@@ -373,7 +385,7 @@ func (w *writer) discard() {
 	} else {
 		closeConn(w.conn)
 	}
-	w.conn, w.guard = nil, nil
+	w.conn, w.guard, w.run = nil, nil, nil
 }
 
 // close refuses new callers and waits for the leader, then closes the connection.

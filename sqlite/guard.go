@@ -25,6 +25,7 @@ import (
 type guard struct {
 	inner sqlitedriver.Conn
 	raw   *sqlite3.Conn
+	own   statements // the engine's
 
 	mu     sync.Mutex
 	turn   *turn           // the member that owns the connection, nil: the engine
@@ -50,7 +51,28 @@ func newGuard(inner sqlitedriver.Conn) (*guard, error) {
 		cache: make(map[cacheKey][]driver.Stmt),
 		stop:  context.Background(),
 	}
+	g.own.conn = g.raw
 	return g, g.raw.SetAuthorizer(g.authorize)
+}
+
+// exec and row make the guard the engine's own [runner].
+func (g *guard) exec(_ context.Context, query string, args ...any) (int64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turn != nil {
+		return 0, sql.ErrTxDone
+	}
+	return g.own.run(query, nil, args)
+}
+
+func (g *guard) row(_ context.Context, query string, read func(row) error, args ...any) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turn != nil {
+		return sql.ErrTxDone
+	}
+	_, err := g.own.run(query, read, args)
+	return err
 }
 
 // begin hands the connection to t.
@@ -188,6 +210,7 @@ func (g *guard) Close() error {
 		}
 	}
 	clear(g.cache)
+	_ = g.own.close()
 	for s := range g.raw.Stmts() {
 		_ = s.Close()
 	}

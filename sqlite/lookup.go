@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -11,10 +10,13 @@ import (
 	"github.com/refrain-dev/refrain/record"
 )
 
-// columns of a record, in the order scan reads them.
+// columns of a record, in the order decode reads them; the body is last and
+// left out by [DB.List].
 const columns = `r.ref, r.version, r.format, r.state, r.disputed, r.scope, r.operation, r.key, r.actor,
  r.raw, r.deciding, r.rule, r.schema, r.created, r.final, r.replay_until, r.remember_until,
  r.attempt, r.lease, r.status, r.effect, r.digest, r.header`
+
+const bodyColumn = 23
 
 // lookupSQL reads the record and everything that stands beyond it in one
 // statement: one snapshot.
@@ -27,103 +29,75 @@ LEFT JOIN refrain_operation o ON o.operation = ?2
 LEFT JOIN refrain_allow a ON a.hash = ?1 AND a.scope = ?3 AND a.operation = ?2 AND a.key = ?4
 LEFT JOIN refrain_record r ON r.hash = ?1`
 
-// rower is what one lookup needs.
-type rower interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // seen is a lookup's answer with the identity version the store knows.
 type seen struct {
 	record.Seen
-	identity sql.NullString // NULL: the operation was never seen here
+	known    bool // the store has the operation
+	identity string
 }
 
-func lookup(ctx context.Context, q rower, id record.Identity, hash [16]byte) (seen, error) {
-	return scanSeen(q.QueryRowContext(ctx, lookupSQL, hash[:], id.Operation, id.Scope, []byte(id.Key)), id)
-}
-
-func scanSeen(row *sql.Row, id record.Identity) (seen, error) {
-	var s seen
-	var horizon, fence sql.NullInt64
-	var c cells
-	err := row.Scan(append([]any{&s.identity, &horizon, &s.Allowed, &fence, &s.FenceOpen}, c.dest(true)...)...)
-	if err != nil {
-		return s, err
-	}
-	s.Horizon, s.FenceUntil = fromMicros(horizon), fromMicros(fence)
-	if !c.ref.Valid {
-		return s, nil
-	}
-	rec, err := c.record()
-	if err != nil {
-		return s, err
-	}
-	if rec.Identity != id {
-		return s, fmt.Errorf("%w: another identity under the same hash", record.RecordUnreadable)
-	}
-	s.Record = &rec
-	return s, nil
+func lookup(ctx context.Context, q runner, id record.Identity, hash [16]byte) (s seen, err error) {
+	err = q.row(ctx, lookupSQL, func(r row) error {
+		s.known, s.identity = !r.null(0), r.text(0)
+		s.Horizon, s.Allowed, s.FenceUntil, s.FenceOpen = instant(r, 1), r.integer(2) != 0, instant(r, 3), r.integer(4) != 0
+		const first = 5
+		if r.null(first) {
+			return nil
+		}
+		rec, err := decode(r, first, true)
+		if err != nil {
+			return err
+		}
+		if rec.Identity != id {
+			return fmt.Errorf("%w: another identity under the same hash", record.RecordUnreadable)
+		}
+		s.Record = &rec
+		return nil
+	}, hash[:], id.Operation, id.Scope, []byte(id.Key))
+	return s, err
 }
 
 // checkIdentity refuses to act on an operation whose identities are made of
 // something else than this binary thinks.
 func (s seen) checkIdentity(c *record.Claim) error {
-	if s.identity.Valid && s.identity.String != c.IdentityVersion {
+	if s.known && s.identity != c.IdentityVersion {
 		return &refrain.Error{Problem: refrain.ErrContractChanged, Row: "9", RetryAfter: time.Second,
-			Err: fmt.Errorf("the store keeps %q by %s, this contract by %s", c.Identity.Operation, s.identity.String, c.IdentityVersion)}
+			Err: fmt.Errorf("the store keeps %q by %s, this contract by %s", c.Identity.Operation, s.identity, c.IdentityVersion)}
 	}
 	return nil
 }
 
-// cells are the columns of one record as the database gives them; all are NULL
-// where there is none.
-type cells struct {
-	ref, scope, operation, actor, rule, schema, effect sql.NullString
-	version, format, state, disputed, attempt, status  sql.NullInt64
-	created, final, replayUntil, rememberUntil, lease  sql.NullInt64
-	key, raw, deciding, digest, header, body           []byte
-}
-
-func (c *cells) dest(body bool) []any {
-	d := []any{
-		&c.ref, &c.version, &c.format, &c.state, &c.disputed, &c.scope, &c.operation, &c.key, &c.actor,
-		&c.raw, &c.deciding, &c.rule, &c.schema, &c.created, &c.final, &c.replayUntil, &c.rememberUntil,
-		&c.attempt, &c.lease, &c.status, &c.effect, &c.digest, &c.header,
-	}
-	if body {
-		d = append(d, &c.body)
-	}
-	return d
-}
-
-// record decodes the row. What cannot be decoded is never taken for no record.
-func (c *cells) record() (record.Record, error) {
-	if c.format.Int64 > record.Format {
-		return record.Record{}, fmt.Errorf("%w: format %d", record.ErrNewerFormat, c.format.Int64)
+// decode reads the record whose columns begin at i. What cannot be decoded is
+// never taken for no record.
+func decode(r row, i int, body bool) (record.Record, error) {
+	at := func(column int) int { return i + column }
+	if format := r.integer(at(2)); format > record.Format {
+		return record.Record{}, fmt.Errorf("%w: format %d", record.ErrNewerFormat, format)
 	}
 	rec := record.Record{
-		Identity:      record.Identity{Scope: c.scope.String, Operation: c.operation.String, Key: string(c.key)},
-		Ref:           c.ref.String,
-		Version:       c.version.Int64,
-		Format:        int(c.format.Int64),
-		State:         record.State(c.state.Int64),
-		Disputed:      c.disputed.Int64 != 0,
-		Actor:         c.actor.String,
-		Created:       fromMicros(c.created),
-		Final:         fromMicros(c.final),
-		ReplayUntil:   fromMicros(c.replayUntil),
-		RememberUntil: fromMicros(c.rememberUntil),
-		Attempt:       int(c.attempt.Int64),
-		Lease:         fromMicros(c.lease),
+		Ref:           r.text(at(0)),
+		Version:       r.integer(at(1)),
+		Format:        int(r.integer(at(2))),
+		Disputed:      r.integer(at(4)) != 0,
+		Identity:      record.Identity{Scope: r.text(at(5)), Operation: r.text(at(6)), Key: string(r.blob(at(7)))},
+		Actor:         r.text(at(8)),
+		Created:       instant(r, at(13)),
+		Final:         instant(r, at(14)),
+		ReplayUntil:   instant(r, at(15)),
+		RememberUntil: instant(r, at(16)),
+		Attempt:       int(r.integer(at(17))),
+		Lease:         instant(r, at(18)),
 	}
-	rec.Print.Rule, rec.Print.Schema = c.rule.String, c.schema.String
-	header, err := record.DecodeHeader(c.header)
+	state, raw, deciding := r.integer(at(3)), r.blob(at(9)), r.blob(at(10))
+	rec.State = record.State(state)
+	rec.Print.Rule, rec.Print.Schema = r.text(at(11)), r.text(at(12))
+	header, err := record.DecodeHeader(r.blob(at(22)))
 	switch {
 	case err != nil:
-	case copy(rec.Print.Raw[:], c.raw) != 32 || len(c.raw) != 32 || copy(rec.Print.Deciding[:], c.deciding) != 32 || len(c.deciding) != 32:
+	case state < int64(record.Accepted) || state > int64(record.Rejected):
+		err = fmt.Errorf("state %d", state)
+	case len(raw) != 32 || len(deciding) != 32:
 		err = errors.New("a fingerprint is not 32 bytes")
-	case c.state.Int64 < int64(record.Accepted) || c.state.Int64 > int64(record.Rejected):
-		err = fmt.Errorf("state %d", c.state.Int64)
 	case rec.State.Final() && (rec.Final.IsZero() || rec.ReplayUntil.IsZero() || rec.RememberUntil.IsZero()):
 		err = errors.New("a final record without deadlines")
 	case !record.ValidRef(rec.Ref):
@@ -132,18 +106,23 @@ func (c *cells) record() (record.Record, error) {
 	if err != nil {
 		return rec, fmt.Errorf("%w: %w", record.RecordUnreadable, err)
 	}
+	copy(rec.Print.Raw[:], raw)
+	copy(rec.Print.Deciding[:], deciding)
 	rec.Result = record.Result{
-		Status: int(c.status.Int64), Header: header, Body: c.body, Effect: c.effect.String,
-		Rejected: rec.State == record.Rejected, Digest: c.digest,
+		Status: int(r.integer(at(19))), Header: header, Effect: r.text(at(20)),
+		Rejected: rec.State == record.Rejected, Digest: r.blob(at(21)),
+	}
+	if body {
+		rec.Result.Body = r.blob(at(bodyColumn))
 	}
 	return rec, nil
 }
 
-func fromMicros(us sql.NullInt64) time.Time {
-	if !us.Valid {
+func instant(r row, i int) time.Time {
+	if r.null(i) {
 		return time.Time{}
 	}
-	return time.UnixMicro(us.Int64).UTC()
+	return time.UnixMicro(r.integer(i)).UTC()
 }
 
 func micros(t time.Time) any {

@@ -25,17 +25,21 @@ type member struct {
 	done    chan error    // nil once committed; cap 1
 
 	// The leader's notes.
-	alone bool // shares its transaction with nobody
-	tries int
+	alone   bool // shares its transaction with nobody
+	tries   int
+	unsure  bool // a COMMIT of its work was tried and has no certain outcome
+	revoked bool // its effect ran over and its turn was taken back
+
+	left bool // nobody waits for the outcome any more; under the writer's lock
 
 	turn atomic.Pointer[turn] // while the effect runs
-	left atomic.Bool          // the caller was released before the outcome was known
 }
 
 // session is the connection during one member's turn.
 type session struct {
 	conn  *sql.Conn
 	guard *guard // nil on a foreign connection
+	run   runner // the engine's statements
 	m     *member
 }
 
@@ -63,24 +67,35 @@ func (w *writer) do(m *member) error {
 		case err := <-m.done:
 			return err
 		case <-cancelled:
-			if w.leave(m) {
-				return context.Cause(m.ctx)
+			if w.leave(m, false) {
+				return m.told(context.Cause(m.ctx))
 			}
 			cancelled = nil // its turn is coming up at this moment
 		case <-patience.C:
-			switch {
-			case w.leave(m):
-				if !worked {
-					return errBusy
-				}
-				return commitUnknown(errBusy)
-			case worked:
-				m.left.Store(true)
+			if w.leave(m, worked) {
+				return m.told(errBusy)
+			}
+			if !worked {
+				patience.Reset(m.commit)
+				continue
+			}
+			select {
+			case err := <-m.done:
+				return err
+			default:
 				return commitUnknown(errors.New("sqlite: no answer to COMMIT in time"))
 			}
-			patience.Reset(m.commit)
 		}
 	}
+}
+
+// told is what the caller learns of err: nothing was executed, unless an
+// earlier COMMIT may have happened.
+func (m *member) told(err error) error {
+	if err != nil && m.unsure {
+		return commitUnknown(err)
+	}
+	return err
 }
 
 func commitUnknown(err error) error {
@@ -120,7 +135,14 @@ func (s *session) written(ctx context.Context) (n int64, err error) {
 	if s.guard != nil {
 		return s.guard.changes(), nil
 	}
-	err = s.conn.QueryRowContext(ctx, `SELECT total_changes()`).Scan(&n)
+	return totalChanges(ctx, s.run)
+}
+
+func totalChanges(ctx context.Context, q runner) (n int64, err error) {
+	err = q.row(ctx, `SELECT total_changes()`, func(r row) error {
+		n = r.integer(0)
+		return nil
+	})
 	return n, err
 }
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"embed"
 	"encoding/hex"
 	"errors"
@@ -66,15 +65,21 @@ func (s Status) check() error {
 
 // MigrationStatus reads how far the database is migrated; it changes nothing.
 func (db *DB) MigrationStatus(ctx context.Context) (Status, error) {
-	return migrationStatus(ctx, db.readers)
+	return migrationStatus(ctx, db.lookups)
 }
 
-func migrationStatus(ctx context.Context, q rower) (Status, error) {
+func migrationStatus(ctx context.Context, q runner) (Status, error) {
 	s := Status{Newest: len(migrations())}
-	var exists bool
-	err := q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'refrain_schema')`).Scan(&exists)
+	exists := false
+	err := q.row(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'refrain_schema')`, func(r row) error {
+		exists = r.integer(0) != 0
+		return nil
+	})
 	if err == nil && exists {
-		err = q.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM refrain_schema`).Scan(&s.Version)
+		err = q.row(ctx, `SELECT coalesce(max(version), 0) FROM refrain_schema`, func(r row) error {
+			s.Version = int(r.integer(0))
+			return nil
+		})
 	}
 	return s, err
 }
@@ -93,8 +98,8 @@ func (db *DB) Migrate(ctx context.Context) error {
 }
 
 func (db *DB) migrateOne(ctx context.Context) (done bool, err error) {
-	err = db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		status, err := migrationStatus(ctx, conn)
+	err = db.writing(ctx, func(ctx context.Context, s *session) error {
+		status, err := migrationStatus(ctx, s.run)
 		if err != nil {
 			return err
 		}
@@ -103,21 +108,21 @@ func (db *DB) migrateOne(ctx context.Context) (done bool, err error) {
 			return err
 		}
 		m := migrations()[status.Version]
-		for _, statement := range statements(m.sql) {
-			if _, err := conn.ExecContext(ctx, statement); err != nil {
+		for _, statement := range splitSQL(m.sql) {
+			if _, err := s.run.exec(ctx, statement); err != nil {
 				return fmt.Errorf("sqlite: migration %s: %w", m.name, err)
 			}
 		}
-		_, err = conn.ExecContext(ctx, `INSERT INTO refrain_schema (version, checksum, at) VALUES (?, ?, ?)`,
+		_, err = s.run.exec(ctx, `INSERT INTO refrain_schema (version, checksum, at) VALUES (?, ?, ?)`,
 			m.version, m.checksum, db.opts.Now().UnixMicro())
 		return err
 	})
 	return done, err
 }
 
-// statements splits a migration at the semicolons that end lines; migration
+// splitSQL splits a migration at the semicolons that end lines; migration
 // files have no others, nor triggers.
-func statements(text string) []string {
+func splitSQL(text string) []string {
 	var out []string
 	for part := range strings.SplitSeq(text, ";\n") {
 		if part = strings.TrimSpace(part); part != "" {

@@ -21,13 +21,14 @@ import (
 // DB is the engine on one SQLite file. It is safe for concurrent use.
 type DB struct {
 	opts    Options
-	readers *sql.DB // lookups
+	readers *sql.DB // the application's reads
+	lookups runner  // the engine's
 	owned   bool    // the handles are ours to close
 	pool    *sql.DB // the writer's pool when owned
 	writer  *writer
 	driver  record.Driver
 
-	lookup lazyStmt
+	closeLookups func() error
 }
 
 // walPages is how long the write-ahead log grows before it is checkpointed:
@@ -60,14 +61,16 @@ func Open(path string, options ...Options) (*DB, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	readers, err := openPool(path, nil, fmt.Sprintf("busy_timeout(%d)", opts.Busy.Milliseconds()), "foreign_keys(ON)", "query_only(ON)")
+	readPragmas := []string{fmt.Sprintf("busy_timeout(%d)", opts.Busy.Milliseconds()), "query_only(ON)"}
+	readers, err := openPool(path, nil, readPragmas...)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	readers.SetMaxOpenConns(opts.Readers)
 	readers.SetMaxIdleConns(opts.Readers)
 
-	db := &DB{opts: opts, readers: readers, pool: pool, owned: true}
+	lookups := newReaders(source(path, readPragmas...), opts.Readers)
+	db := &DB{opts: opts, readers: readers, pool: pool, owned: true, lookups: lookups, closeLookups: lookups.close}
 	db.init(&writer{connect: connectOwn(pool), groups: true})
 	if err := db.openFile(path); err != nil {
 		return nil, errors.Join(err, db.Close(context.Background()))
@@ -78,7 +81,7 @@ func Open(path string, options ...Options) (*DB, error) {
 // openFile makes the file and its write-ahead log, and remembers which file it is.
 func (db *DB) openFile(path string) error {
 	ctx := context.Background()
-	if err := db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error { return checkLibrary(ctx, conn) }); err != nil {
+	if err := db.writing(ctx, func(ctx context.Context, s *session) error { return checkLibrary(ctx, s.run) }); err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", filepath.Base(path), err)
 	}
 	opened, err := os.Stat(path)
@@ -105,7 +108,7 @@ func New(db *sql.DB, options ...Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &DB{opts: opts, readers: db}
+	e := &DB{opts: opts, readers: db, lookups: foreign{db}, closeLookups: func() error { return nil }}
 	e.init(&writer{
 		release: true,
 		connect: func(ctx context.Context) (*sql.Conn, *guard, error) {
@@ -136,7 +139,6 @@ func (db *DB) init(w *writer) {
 	db.writer = w
 	db.driver.Load = db.Load
 	db.driver.Late = db.late
-	db.lookup = lazyStmt{db: db.readers, query: lookupSQL}
 }
 
 func single(options []Options) (Options, error) {
@@ -152,7 +154,7 @@ func single(options []Options) (Options, error) {
 // Close waits for the group under way, then closes what Open opened. Calls that
 // come later are row 9.
 func (db *DB) Close(ctx context.Context) error {
-	err := errors.Join(db.writer.close(ctx), db.lookup.close())
+	err := errors.Join(db.writer.close(ctx), db.closeLookups())
 	if !db.owned {
 		return err
 	}
@@ -162,12 +164,16 @@ func (db *DB) Close(ctx context.Context) error {
 // Reader is the read pool, for the application's own queries. It cannot write.
 func (db *DB) Reader() *sql.DB { return db.readers }
 
-// openPool makes a handle whose connections run the pragmas first. Each is
-// written out by us, so the path cannot smuggle one in.
-func openPool(path string, wrap func(driver.Connector) driver.Connector, pragmas ...string) (*sql.DB, error) {
+// source is the data source name of path. The path is escaped, so it cannot
+// smuggle a parameter in.
+func source(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}
-	dsn := (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
-	connector, err := (&sqlitedriver.SQLite{}).OpenConnector(dsn)
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
+}
+
+// openPool makes a handle whose connections run the pragmas first.
+func openPool(path string, wrap func(driver.Connector) driver.Connector, pragmas ...string) (*sql.DB, error) {
+	connector, err := (&sqlitedriver.SQLite{}).OpenConnector(source(path, pragmas...))
 	if err != nil {
 		return nil, err
 	}

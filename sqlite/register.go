@@ -20,9 +20,9 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 			return err
 		}
 	}
-	return db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	return db.writing(ctx, func(ctx context.Context, s *session) error {
 		for _, c := range contracts {
-			if err := register(ctx, conn, c); err != nil {
+			if err := register(ctx, s.run, c); err != nil {
 				return err
 			}
 		}
@@ -30,9 +30,12 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 	})
 }
 
-func register(ctx context.Context, conn *sql.Conn, c refrain.Contract) error {
+func register(ctx context.Context, q runner, c refrain.Contract) error {
 	var identity string
-	err := conn.QueryRowContext(ctx, `SELECT identity FROM refrain_operation WHERE operation = ?`, c.Operation).Scan(&identity)
+	err := q.row(ctx, `SELECT identity FROM refrain_operation WHERE operation = ?`, func(r row) error {
+		identity = r.text(0)
+		return nil
+	}, c.Operation)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -44,7 +47,7 @@ func register(ctx context.Context, conn *sql.Conn, c refrain.Contract) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.ExecContext(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)
+	_, err = q.exec(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)
 		ON CONFLICT (operation) DO UPDATE SET contract = excluded.contract`, c.Operation, c.IdentityVersion(), string(published))
 	return err
 }
@@ -70,11 +73,13 @@ func (db *DB) Contracts(ctx context.Context) (map[string]string, error) {
 
 // Horizon returns the latest birth of any final record of the operation ever
 // forgotten; zero if none was.
-func (db *DB) Horizon(ctx context.Context, operation string) (time.Time, error) {
-	var horizon sql.NullInt64
-	err := db.readers.QueryRowContext(ctx, `SELECT horizon FROM refrain_operation WHERE operation = ?`, operation).Scan(&horizon)
+func (db *DB) Horizon(ctx context.Context, operation string) (horizon time.Time, err error) {
+	err = db.lookups.row(ctx, `SELECT horizon FROM refrain_operation WHERE operation = ?`, func(r row) error {
+		horizon = instant(r, 0)
+		return nil
+	}, operation)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return fromMicros(horizon), migrated(err)
+	return horizon, migrated(err)
 }

@@ -2,15 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 )
 
 // Setup runs statements of the application's own, such as its schema, in one
 // transaction on the writer.
-func (db *DB) Setup(ctx context.Context, statements ...string) error {
-	return db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		for _, s := range statements {
-			if _, err := conn.ExecContext(ctx, s); err != nil {
+func (db *DB) Setup(ctx context.Context, sql ...string) error {
+	return db.writing(ctx, func(ctx context.Context, s *session) error {
+		for _, statement := range sql {
+			if _, err := s.conn.ExecContext(ctx, statement); err != nil {
 				return err
 			}
 		}
@@ -23,5 +22,5 @@ func (db *DB) Setup(ctx context.Context, statements ...string) error {
 // Execute, and an error rolls back. With [DB.ExecuteIn] it can hold a record
 // beside other work.
 func (db *DB) Update(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
-	return db.writing(ctx, func(_ context.Context, conn *sql.Conn) error { return work(ctx, conn) })
+	return db.writing(ctx, func(_ context.Context, s *session) error { return work(ctx, s.conn) })
 }

@@ -16,20 +16,19 @@ func (db *DB) Find(ctx context.Context, ref string) (record.Record, error) {
 	if !record.ValidRef(ref) {
 		return record.Record{}, record.ErrNotFound
 	}
-	rec, err := find(ctx, db.readers, ref)
+	rec, err := find(ctx, db.lookups, ref)
 	return rec, migrated(err)
 }
 
-func find(ctx context.Context, q rower, ref string) (record.Record, error) {
-	var c cells
-	err := q.QueryRowContext(ctx, `SELECT `+columns+`, r.body FROM refrain_record r WHERE r.ref = ?`, ref).Scan(c.dest(true)...)
+func find(ctx context.Context, q runner, ref string) (rec record.Record, err error) {
+	err = q.row(ctx, `SELECT `+columns+`, r.body FROM refrain_record r WHERE r.ref = ?`, func(r row) error {
+		rec, err = decode(r, 0, true)
+		return err
+	}, ref)
 	if errors.Is(err, sql.ErrNoRows) {
-		return record.Record{}, record.ErrNotFound
+		err = record.ErrNotFound
 	}
-	if err != nil {
-		return record.Record{}, err
-	}
-	return c.record()
+	return rec, err
 }
 
 // Swap is the compare-and-swap of [record.Store].
@@ -39,10 +38,10 @@ func (db *DB) Swap(ctx context.Context, old, next record.Record) (record.Record,
 	}
 	next.Version = old.Version + 1
 	next.Format = record.Format
-	err := db.writing(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	err := db.writing(ctx, func(ctx context.Context, s *session) error {
 		hash := next.Identity.Hash()
 		if old.Ref == "" {
-			found, err := lookup(ctx, conn, next.Identity, hash)
+			found, err := lookup(ctx, s.run, next.Identity, hash)
 			if err == nil && found.Record != nil {
 				err = record.ErrSwapped
 			}
@@ -50,12 +49,11 @@ func (db *DB) Swap(ctx context.Context, old, next record.Record) (record.Record,
 				return err
 			}
 		} else {
-			err := one(conn.ExecContext(ctx, `DELETE FROM refrain_record WHERE hash = ? AND ref = ? AND version = ?`, hash[:], old.Ref, old.Version))
-			if err != nil {
+			if err := remove(ctx, s.run, &old, hash); err != nil {
 				return err
 			}
 		}
-		return insert(ctx, conn, &next, hash)
+		return insert(ctx, s.run, &next, hash)
 	})
 	if err != nil {
 		return record.Record{}, err
@@ -77,13 +75,13 @@ func (db *DB) List(ctx context.Context, like record.Record, limit int) ([]record
 	defer rows.Close()
 	var recs []record.Record
 	for rows.Next() {
-		var c cells
-		if err := rows.Scan(c.dest(false)...); err != nil {
+		r, err := scanAny(rows)
+		if err != nil {
 			return nil, err
 		}
-		rec, err := c.record()
+		rec, err := decode(r, 0, false)
 		if err != nil {
-			return nil, fmt.Errorf("sqlite: record %s: %w", c.ref.String, err)
+			return nil, fmt.Errorf("sqlite: record %s: %w", rec.Ref, err)
 		}
 		recs = append(recs, rec)
 	}

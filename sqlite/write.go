@@ -2,23 +2,17 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/refrain-dev/refrain/record"
 )
 
-// execer is what one write needs.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 const insertSQL = `INSERT INTO refrain_record (hash, ref, version, format, state, disputed, scope, operation, key, actor,
  raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, lease, status, effect, digest, header, body)
 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
-func insert(ctx context.Context, q execer, rec *record.Record, hash [16]byte) error {
-	_, err := q.ExecContext(ctx, insertSQL, hash[:], rec.Ref, rec.Version, rec.Format, int(rec.State), rec.Disputed,
+func insert(ctx context.Context, q runner, rec *record.Record, hash [16]byte) error {
+	_, err := q.exec(ctx, insertSQL, hash[:], rec.Ref, rec.Version, rec.Format, int(rec.State), rec.Disputed,
 		rec.Identity.Scope, rec.Identity.Operation, []byte(rec.Identity.Key), rec.Actor,
 		rec.Print.Raw[:], rec.Print.Deciding[:], rec.Print.Rule, rec.Print.Schema,
 		micros(rec.Created), micros(rec.Final), micros(rec.ReplayUntil), micros(rec.RememberUntil),
@@ -35,13 +29,13 @@ func orNull(b []byte) any {
 	return b
 }
 
-// write stores the final record of an execution. decision says what it takes
-// over and spends; known is whether the operation has its row.
-func write(ctx context.Context, q execer, c *record.Claim, rec *record.Record, s seen, decision record.Decision) error {
-	if !s.identity.Valid {
+// write stores the final record of an execution: with the operation's row where
+// it is the first, in place of the record it takes over, spending its allow.
+func write(ctx context.Context, q runner, c *record.Claim, rec *record.Record, s seen, decision record.Decision) error {
+	if !s.known {
 		contract, err := c.Contract()
 		if err == nil {
-			_, err = q.ExecContext(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)`,
+			_, err = q.exec(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)`,
 				c.Identity.Operation, c.IdentityVersion, string(contract))
 		}
 		if err != nil {
@@ -49,14 +43,12 @@ func write(ctx context.Context, q execer, c *record.Claim, rec *record.Record, s
 		}
 	}
 	if decision.Replaces {
-		old := s.Record
-		err := one(q.ExecContext(ctx, `DELETE FROM refrain_record WHERE hash = ? AND ref = ? AND version = ?`, c.Hash[:], old.Ref, old.Version))
-		if err != nil {
+		if err := remove(ctx, q, s.Record, c.Hash); err != nil {
 			return err
 		}
 	}
 	if decision.SpendsAllow {
-		err := one(q.ExecContext(ctx, `DELETE FROM refrain_allow WHERE hash = ? AND scope = ? AND operation = ? AND key = ?`,
+		err := one(q.exec(ctx, `DELETE FROM refrain_allow WHERE hash = ? AND scope = ? AND operation = ? AND key = ?`,
 			c.Hash[:], c.Identity.Scope, c.Identity.Operation, []byte(c.Identity.Key)))
 		if err != nil {
 			return err
@@ -65,13 +57,14 @@ func write(ctx context.Context, q execer, c *record.Claim, rec *record.Record, s
 	return insert(ctx, q, rec, c.Hash)
 }
 
+// remove deletes exactly this version of a record.
+func remove(ctx context.Context, q runner, old *record.Record, hash [16]byte) error {
+	return one(q.exec(ctx, `DELETE FROM refrain_record WHERE hash = ? AND ref = ? AND version = ?`, hash[:], old.Ref, old.Version))
+}
+
 // one demands that exactly one row was changed: a release or take-over that
 // touches none is reported, not ignored.
-func one(res sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
+func one(n int64, err error) error {
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%w: %d rows instead of one", record.ErrSwapped, n)
 	}

@@ -244,6 +244,16 @@ func timed(t time.Time, n int) string {
 	return fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", ms>>16, ms&0xffff, n>>12&0xfff, n&0xfff, n)
 }
 
+// ulid makes a ULID born at t.
+func ulid(t time.Time) string {
+	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	key := []byte("00000000001234567890ABCDEF")
+	for i, ms := 9, t.UnixMilli(); i >= 0; i, ms = i-1, ms>>5 {
+		key[i] = crockford[ms&31]
+	}
+	return string(key)
+}
+
 // await waits for ch and fails the property if nothing comes.
 func await[V any](f interface{ Fatalf(string, ...any) }, ch <-chan V, what string) V {
 	select {

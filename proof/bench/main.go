@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/refrain-dev/refrain/sqlite"
+
+	"github.com/refrain-dev/refrain/proof/bench/engine"
 	"github.com/refrain-dev/refrain/proof/bench/measure"
 	"github.com/refrain-dev/refrain/proof/bench/naked"
 )
@@ -42,12 +45,17 @@ func run(dir string, rounds int, duration time.Duration) error {
 	if err := n.Preload(ctx, preloaded); err != nil {
 		return err
 	}
+	e, err := engine.Open(ctx, filepath.Join(temp, "engine.db"), preloaded, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
 	table, err := measure.Suite{
 		Title:    "SQLite, WAL, synchronous=FULL",
 		Callers:  []int{1, 8, 64},
 		Rounds:   rounds,
 		Duration: duration,
-		Cases:    n.Cases("naked", preloaded),
+		Cases:    append(n.Cases("naked", preloaded), e.Cases("engine", "naked bare", preloaded)...),
 	}.Run(ctx)
 	if err != nil {
 		return err

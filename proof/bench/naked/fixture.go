@@ -10,8 +10,10 @@ import (
 var (
 	fingerprint = bytes.Repeat([]byte{0xA5}, 32)
 	headers     = bytes.Repeat([]byte("h"), 90)
-	body        = bytes.Repeat([]byte("b"), 393)
 )
+
+// Body is the result every case stores.
+var Body = bytes.Repeat([]byte("b"), 393)
 
 // RandomKey is a new key of 32 hexadecimal digits.
 func RandomKey() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }

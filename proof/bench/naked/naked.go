@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	_ "github.com/ncruces/go-sqlite3/driver" // the engine's driver
+
+	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // readers is the size of the pool that replays read through.
@@ -57,7 +59,7 @@ func Open(driver, path string) (_ *Naked, err error) {
 	if n.writer, err = n.writes.Conn(ctx); err != nil {
 		return nil, err
 	}
-	if _, err = n.writer.ExecContext(ctx, schema); err != nil {
+	if _, err = n.writer.ExecContext(ctx, sqlite.Schema()+OrdersSQL); err != nil {
 		return nil, err
 	}
 	if n.st, err = prepare(ctx, n.writer); err != nil {

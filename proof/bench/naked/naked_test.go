@@ -59,7 +59,7 @@ func TestOneEffectPerKey(t *testing.T) {
 			wg.Wait()
 			fresh := 0
 			for i, a := range answers {
-				if errs[i] != nil || a.Status != 201 || string(a.Body) != string(body) || string(a.Headers) != string(headers) {
+				if errs[i] != nil || a.Status != 201 || string(a.Body) != string(Body) || string(a.Headers) != string(headers) {
 					t.Errorf("caller %d got %+v, %v", i, a, errs[i])
 				}
 				if !a.Replayed {
@@ -70,7 +70,7 @@ func TestOneEffectPerKey(t *testing.T) {
 				t.Errorf("%d fresh answers and %d orders, want 1 and 1", fresh, orders)
 			}
 			again, err := n.Replay(t.Context(), "k")
-			if err != nil || !again.Replayed || string(again.Body) != string(body) {
+			if err != nil || !again.Replayed || string(again.Body) != string(Body) {
 				t.Errorf("replay: %+v, %v", again, err)
 			}
 		})

@@ -7,24 +7,34 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/refrain-dev/refrain/record"
 )
 
-// A rowid table with one unique index on 16 bytes: the row of about 650 bytes
-// is appended, only the index is written at random.
-const schema = `
-CREATE TABLE IF NOT EXISTS orders (
-	id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, item TEXT NOT NULL, cents INTEGER NOT NULL, note TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS records (
-	id INTEGER PRIMARY KEY, hash BLOB NOT NULL, tenant TEXT NOT NULL, operation TEXT NOT NULL, key TEXT NOT NULL,
-	fingerprint BLOB NOT NULL, status INTEGER NOT NULL, headers BLOB NOT NULL, body BLOB NOT NULL,
-	created INTEGER NOT NULL, replay_until INTEGER NOT NULL, remember_until INTEGER NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS records_hash ON records (hash);`
+// OrdersSQL is the business table, for the prototype and the engine alike.
+const OrdersSQL = `CREATE TABLE IF NOT EXISTS orders (
+	id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, item TEXT NOT NULL, cents INTEGER NOT NULL, note TEXT NOT NULL)`
 
+// EffectSQL and EffectArgs are the effect, a row of about a hundred bytes.
+const EffectSQL = `INSERT INTO orders (tenant, item, cents, note) VALUES (?, ?, ?, ?)`
+
+// EffectArgs are EffectSQL's values.
+var EffectArgs = []any{tenant, "tea", 1250, "an order of about one hundred bytes in its row"}
+
+// The engine's tables, and the SQL an author would write by hand for one lookup
+// and one record in them: the same columns, the same snapshot, no more.
 const (
-	lookupSQL = `SELECT tenant, operation, key, fingerprint, status, headers, body, replay_until FROM records WHERE hash = ?`
-	effectSQL = `INSERT INTO orders (tenant, item, cents, note) VALUES (?, ?, ?, ?)`
-	recordSQL = `INSERT INTO records (hash, tenant, operation, key, fingerprint, status, headers, body, created, replay_until, remember_until)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	lookupSQL = `SELECT o.identity, o.horizon, a.hash IS NOT NULL,
+ (SELECT max(until) FROM refrain_fence WHERE operation IN ('', ?2) AND scope IN ('', ?3)),
+ r.scope, r.operation, r.key, r.deciding, r.status, r.header, r.body, r.replay_until
+FROM (SELECT 1)
+LEFT JOIN refrain_operation o ON o.operation = ?2
+LEFT JOIN refrain_allow a ON a.hash = ?1 AND a.scope = ?3 AND a.operation = ?2 AND a.key = ?4
+LEFT JOIN refrain_record r ON r.hash = ?1`
+	recordSQL = `INSERT INTO refrain_record (hash, ref, version, format, state, disputed, scope, operation, key, actor,
+ raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, status, effect, header, body)
+VALUES (?, ?, 1, 1, 4, 0, ?, ?, ?, '', ?, ?, 'raw/1', '1', ?, ?, ?, ?, 1, ?, '/orders/1', ?, ?)`
 )
 
 const (
@@ -47,7 +57,7 @@ func prepare(ctx context.Context, conn *sql.Conn) (st statements, err error) {
 	}{
 		{&st.begin, "BEGIN IMMEDIATE"}, {&st.commit, "COMMIT"}, {&st.rollback, "ROLLBACK"},
 		{&st.savepoint, "SAVEPOINT member"}, {&st.release, "RELEASE member"}, {&st.undo, "ROLLBACK TO member"},
-		{&st.lookup, lookupSQL}, {&st.effect, effectSQL}, {&st.record, recordSQL},
+		{&st.lookup, lookupSQL}, {&st.effect, EffectSQL}, {&st.record, recordSQL},
 	} {
 		if *p.into, err = conn.PrepareContext(ctx, p.text); err != nil {
 			return st, fmt.Errorf("prepare %q: %w", p.text, err)
@@ -70,25 +80,30 @@ func (st *statements) close() error {
 
 func lookup(ctx context.Context, st *sql.Stmt, key string) (Answer, error) {
 	var (
-		t, o, k     string
-		fingerprint []byte
-		until       int64
-		answer      = Answer{Replayed: true}
-		hash        = hash(key)
+		identity, scope, op   sql.NullString
+		horizon, fence, until sql.NullInt64
+		status                sql.NullInt64
+		allowed               bool
+		stored, fingerprint   []byte
+		answer                = Answer{Replayed: true}
+		hash                  = hash(key)
 	)
-	err := st.QueryRowContext(ctx, hash[:]).
-		Scan(&t, &o, &k, &fingerprint, &answer.Status, &answer.Headers, &answer.Body, &until)
-	if err != nil {
+	err := st.QueryRowContext(ctx, hash[:], operation, tenant, []byte(key)).Scan(&identity, &horizon, &allowed, &fence,
+		&scope, &op, &stored, &fingerprint, &status, &answer.Headers, &answer.Body, &until)
+	switch {
+	case err != nil:
 		return Answer{}, err
-	}
-	if t != tenant || o != operation || k != key {
+	case !scope.Valid:
+		return Answer{}, sql.ErrNoRows
+	case scope.String != tenant || op.String != operation || string(stored) != key:
 		return Answer{}, ErrForeign
 	}
+	answer.Status = int(status.Int64)
 	return answer, nil
 }
 
 func (n *Naked) effect(ctx context.Context) error {
-	_, err := n.st.effect.ExecContext(ctx, tenant, "tea", 1250, "an order of about one hundred bytes in its row")
+	_, err := n.st.effect.ExecContext(ctx, EffectArgs...)
 	return err
 }
 
@@ -98,10 +113,10 @@ const (
 )
 
 func (n *Naked) record(ctx context.Context, key string) (Answer, error) {
-	answer := Answer{Status: 201, Headers: headers, Body: body}
+	answer := Answer{Status: 201, Headers: headers, Body: Body}
 	hash := hash(key)
-	_, err := n.st.record.ExecContext(ctx, hash[:], tenant, operation, key, fingerprint,
-		answer.Status, answer.Headers, answer.Body, int64(now), int64(now+microDay), int64(now+30*microDay))
+	_, err := n.st.record.ExecContext(ctx, hash[:], record.NewRef(time.Now()), tenant, operation, []byte(key), fingerprint, fingerprint,
+		int64(now), int64(now), int64(now+microDay), int64(now+30*microDay), answer.Status, answer.Headers, answer.Body)
 	return answer, err
 }
 

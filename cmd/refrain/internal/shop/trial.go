@@ -1,0 +1,116 @@
+package shop
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/refrain-dev/refrain/refrainhttp"
+)
+
+// trial is what the page's form last sent, and what it was answered.
+type trial struct {
+	Tenant string
+	Sent   []sent
+}
+
+type sent struct {
+	Body     string
+	Status   int
+	Replayed bool
+	Ref      string
+	Answer   string
+}
+
+const maxForm = 8 << 10
+
+// try sends the form's order twice under one fresh key, the second time
+// changed where the button says so. Both go through the guarded handler.
+func (s *Shop) try(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
+		return
+	}
+	t := &trial{Tenant: r.PostForm.Get("tenant")}
+	token := ""
+	for _, known := range tokens {
+		if known.tenant == t.Tenant {
+			token = known.token
+		}
+	}
+	if token == "" {
+		http.Error(w, "There is no such tenant.", http.StatusBadRequest)
+		return
+	}
+	first := orderBody(r.PostForm.Get("sku"), r.PostForm.Get("quantity"))
+	second := first
+	if r.PostForm.Get("again") == "changed" {
+		second = orderBody(r.PostForm.Get("sku")+"-OTHER", r.PostForm.Get("quantity"))
+	}
+	key := FreshKey()
+	for _, body := range [...]string{first, second} {
+		t.Sent = append(t.Sent, s.send(r, token, key, body))
+	}
+	s.mu.Lock()
+	s.last = t
+	s.mu.Unlock()
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func (s *Shop) lastTrial() *trial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// orderBody takes the quantity as it was typed: whether it is one is the
+// shop's to say.
+func orderBody(sku, quantity string) string {
+	typed, _ := json.Marshal(quantity) // a string: cannot fail
+	if _, isNumber := integer(quantity); isNumber {
+		typed = []byte(quantity)
+	}
+	name, _ := json.Marshal(sku)
+	return `{"sku":` + string(name) + `,"quantity":` + string(typed) + `}`
+}
+
+func (s *Shop) send(from *http.Request, token, key, body string) sent {
+	r, err := http.NewRequestWithContext(from.Context(), http.MethodPost, "/v1/orders", strings.NewReader(body))
+	if err != nil { // constant method and target
+		panic(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(refrainhttp.DefaultHeader, key)
+	a := &answer{header: make(http.Header)}
+	s.ServeHTTP(a, r)
+	return sent{
+		Body:     body,
+		Status:   a.status,
+		Replayed: a.header.Get(refrainhttp.DefaultReplayedHeader) == "true",
+		Ref:      a.header.Get("Idempotency-Ref"),
+		Answer:   strings.TrimSpace(a.body.String()),
+	}
+}
+
+// answer is a response kept in memory.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
