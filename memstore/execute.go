@@ -54,8 +54,8 @@ func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect fu
 }
 
 // execute looks, decides and, where that is the decision, runs the effect and
-// writes its record. The transaction is left to its owner; what the effect did
-// to it is taken back unless the result is recorded.
+// writes its record. The transaction is left to its owner, unchanged unless the
+// result is recorded.
 func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) (*record.Record, bool, error) {
 	db := t.db
 	before := t.savepoint()
@@ -80,23 +80,22 @@ func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) 
 	if err != nil {
 		return nil, false, err
 	}
-	if op.contract == nil {
-		if op.contract, err = c.Contract(); err != nil {
-			return nil, false, err
-		}
-		db.operations.put(t, c.Identity.Operation, op)
-	}
-
 	if t.callers {
 		t.hold(c.Identity)
 	}
 	rec := c.Begin(now)
 	result, err := t.run(ctx, c, rec, run)
 	if err != nil {
-		t.rollbackTo(before)
 		return nil, false, err
 	}
 	rec.Settle(result, now, c.Policy)
+	if op.contract == nil {
+		if op.contract, err = c.Contract(); err != nil {
+			t.rollbackTo(before)
+			return nil, false, err
+		}
+		db.operations.put(t, c.Identity.Operation, op)
+	}
 	born, _ := c.Policy.KeyTime.Birth(c.Identity.Key)
 	t.write(seen.Record, rec, born)
 	if decision.SpendsAllow {

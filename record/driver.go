@@ -15,6 +15,10 @@ type Driver struct {
 	// Late stores a refused late retry for review; nil means not at all. Its
 	// error does not change the answer.
 	Late func(ctx context.Context, c *Claim, now time.Time) error
+	// Unseen reports that this process has not met the identity lately: a lookup
+	// would most likely find nothing, so the transaction looks first. When the
+	// transaction cannot be had, the lookup is made after all. nil: always look.
+	Unseen func(c *Claim) bool
 
 	flights flights
 }
@@ -33,8 +37,15 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 	if _, nested := Entered(ctx); nested {
 		return nil, false, ErrNested
 	}
-	wait, cancel := context.WithTimeout(ctx, c.Policy.Wait)
-	defer cancel()
+	until := time.Now().Add(c.Policy.Wait)
+	var unavailable error
+	if d.Unseen != nil && d.Unseen(c) {
+		rec, fresh, err := d.lead(ctx, until, c, time.Time{}, run)
+		if !errors.Is(err, StoreUnavailable) {
+			return rec, fresh, err
+		}
+		unavailable = err
+	}
 	for attempt := 0; ; attempt++ {
 		seen, now, err := d.Load(ctx, c.Identity)
 		if err != nil {
@@ -45,23 +56,23 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 		case Replay, Current:
 			return seen.Record, false, nil
 		case Wait:
-			if !sleep(wait, Backoff(pollFirst, pollMost, attempt)) {
+			if !sleep(ctx, until, Backoff(pollFirst, pollMost, attempt)) {
 				return nil, false, Refusal(decision, seen, c, now)
 			}
 		case Execute:
-			return d.lead(ctx, wait, c, now, run)
-		default:
-			if decision.Review && d.Late != nil {
-				err = d.Late(ctx, c, now)
+			if unavailable != nil {
+				return nil, false, unavailable
 			}
-			return nil, false, withCause(Refusal(decision, seen, c, now), err)
+			return d.lead(ctx, until, c, now, run)
+		default:
+			return nil, false, d.refused(ctx, c, Refusal(decision, seen, c, now))
 		}
 	}
 }
 
 // lead runs the claim, or shares the flight of the caller that does.
-func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run func(context.Context) (*Record, bool, error)) (rec *Record, fresh bool, err error) {
-	shared, lead := d.flights.join(wait, c.Identity, c.Policy.MaxWaiters)
+func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.Time, run func(context.Context) (*Record, bool, error)) (rec *Record, fresh bool, err error) {
+	shared, lead := d.share(ctx, until, c)
 	if !lead {
 		seen := Seen{Record: shared, Held: shared == nil}
 		if shared != nil && shared.Final.After(now) {
@@ -92,10 +103,29 @@ func (d *Driver) lead(ctx, wait context.Context, c *Claim, now time.Time, run fu
 		if strikes >= maxStrikes {
 			refusal.RetryAfter, refusal.Final = 0, true
 		}
-	case refusal.Record != nil && refusal.Problem == KeyReused:
+	default:
 		committed = refusal.Record // found inside the transaction: the waiters may have the right request
+		err = d.refused(ctx, c, refusal)
 	}
 	return rec, fresh, err
+}
+
+// share gives the lead, or the record of the flight that was under way.
+func (d *Driver) share(ctx context.Context, until time.Time, c *Claim) (*Record, bool) {
+	if d.flights.first(c.Identity) {
+		return nil, true
+	}
+	wait, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return d.flights.join(wait, c.Identity, c.Policy.MaxWaiters)
+}
+
+// refused stores a late retry for review on its way out.
+func (d *Driver) refused(ctx context.Context, c *Claim, e *Error) error {
+	if e.Problem == TooLate && d.Late != nil {
+		e.Err = d.Late(ctx, c, e.Now)
+	}
+	return e
 }
 
 // Refusal is the error of a decision that does not answer with a result.
@@ -134,16 +164,13 @@ func Unavailable(err error) error {
 	return e
 }
 
-func withCause(e *Error, cause error) *Error {
-	if cause != nil {
-		e.Err = cause
+// sleep waits for d; false when ctx or the waiting time ends first.
+func sleep(ctx context.Context, until time.Time, d time.Duration) bool {
+	left := time.Until(until)
+	if left <= 0 {
+		return false
 	}
-	return e
-}
-
-// sleep waits for d and reports false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
+	t := time.NewTimer(min(d, left))
 	defer t.Stop()
 	select {
 	case <-t.C:

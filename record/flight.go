@@ -29,10 +29,7 @@ func (f *flights) join(ctx context.Context, id Identity, max int) (rec *Record, 
 	f.mu.Lock()
 	fl := f.open[id]
 	if fl == nil {
-		if f.open == nil {
-			f.open = make(map[Identity]*flight)
-		}
-		f.open[id] = new(flight)
+		f.begin(id)
 		f.mu.Unlock()
 		return nil, true
 	}
@@ -50,6 +47,25 @@ func (f *flights) join(ctx context.Context, id Identity, max int) (rec *Record, 
 	case <-ctx.Done():
 		return f.leave(id, fl, ch)
 	}
+}
+
+// first gives the lead if no flight of id is under way.
+func (f *flights) first(id Identity) (lead bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[id] != nil {
+		return false
+	}
+	f.begin(id)
+	return true
+}
+
+// begin opens a flight. The lock is held.
+func (f *flights) begin(id Identity) {
+	if f.open == nil {
+		f.open = make(map[Identity]*flight)
+	}
+	f.open[id] = new(flight)
 }
 
 // leave takes a waiter whose time is over out of the flight. One that was

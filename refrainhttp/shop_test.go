@@ -55,7 +55,7 @@ type shop struct {
 
 	mu     sync.Mutex
 	now    time.Time
-	commit error // what the next COMMITs fail with
+	commit func() error // called before each COMMIT; may be nil
 	events []refrain.Event
 }
 
@@ -66,9 +66,10 @@ func open(t *testing.T, c refrain.Contract, h handler, patterns ...string) *shop
 	t.Helper()
 	s := &shop{t: t, now: noon}
 	s.db = memstore.New(memstore.Options{Now: s.clock, Commit: func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.commit
+		if s.commit == nil {
+			return nil
+		}
+		return s.commit()
 	}})
 	g := guard
 	g.Observer, g.Now = s, s.clock
@@ -93,12 +94,6 @@ func (s *shop) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.now.Add(d)
-}
-
-func (s *shop) failCommit(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.commit = err
 }
 
 func (s *shop) Observe(_ context.Context, e refrain.Event) {

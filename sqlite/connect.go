@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
 )
 
 // guarding wraps every connection of a connector in a [guard].
 type guarding struct{ driver.Connector }
-
-func guardConnector(c driver.Connector) driver.Connector { return guarding{c} }
 
 func (c guarding) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
@@ -29,25 +28,40 @@ func (c guarding) Connect(ctx context.Context) (driver.Conn, error) {
 	return g, nil
 }
 
-// connectOwn pins one connection of a pool of ours together with its guard.
-func connectOwn(pool *sql.DB) func(context.Context) (*sql.Conn, *guard, error) {
+// connectOwn opens a connection of ours with its guard. Each has a pool of its
+// own and is closed through the guard: [sql.Conn.Close] waits for rows that an
+// effect has left open, maybe for ever.
+func connectOwn(connector driver.Connector) func(context.Context) (*sql.Conn, *guard, error) {
 	return func(ctx context.Context) (*sql.Conn, *guard, error) {
+		pool := sql.OpenDB(guarding{connector})
 		conn, err := pool.Conn(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, errors.Join(err, pool.Close())
 		}
 		var g *guard
 		err = conn.Raw(func(c any) error {
 			g = c.(*guard)
+			g.pool = pool
 			return nil
 		})
 		return conn, g, err
 	}
 }
 
-// closeConn closes a pinned connection for good instead of returning it.
-func closeConn(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+// giveBack returns a connection to a pool that is not ours. Rows that an effect
+// has left open keep it; nobody waits for them longer than patience.
+func giveBack(conn *sql.Conn, patience time.Duration) {
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		_ = conn.Close()
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-returned:
+	case <-late.C:
+	}
 }
 
 // minVersion is the first SQLite without the write-ahead log reset race, by

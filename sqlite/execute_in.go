@@ -27,7 +27,7 @@ func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect fu
 	})
 }
 
-func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(context.Context, Tx) (record.Result, error)) (*record.Record, bool, error) {
+func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(context.Context, Tx) (record.Result, error)) (rec *record.Record, fresh bool, err error) {
 	run := foreign{tx}
 	found, err := lookup(ctx, run, c.Identity, c.Hash)
 	if err != nil {
@@ -47,13 +47,24 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 			return
 		}
 		undo := context.WithoutCancel(ctx) // also when the effect panicked or was cancelled
-		_, _ = tx.ExecContext(undo, "ROLLBACK TO refrain_in")
+		if _, gone := tx.ExecContext(undo, "ROLLBACK TO refrain_in"); gone != nil {
+			err = errors.Join(err, errGone, gone)
+			return
+		}
 		_, _ = tx.ExecContext(undo, "RELEASE refrain_in")
 	}()
-	rec := c.Begin(now)
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT refrain_effect"); err != nil {
+		return nil, false, err
+	}
+	rec = c.Begin(now)
 	result, err := joinedEffect(ctx, tx, c, rec, effect)
 	if err != nil {
 		return nil, false, err
+	}
+	// A transaction that was rolled back behind our back has no savepoint, and
+	// the record would commit alone.
+	if _, err := tx.ExecContext(ctx, "RELEASE refrain_effect"); err != nil {
+		return nil, false, errors.Join(errGone, err)
 	}
 	if result.Rejected {
 		if _, err := tx.ExecContext(ctx, "ROLLBACK TO refrain_in"); err != nil {
@@ -64,9 +75,8 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 	if err := write(ctx, run, c, rec, found, decision); err != nil {
 		return nil, false, err
 	}
-	// Last check: a transaction that was rolled back behind our back has no savepoint.
 	if _, err := tx.ExecContext(ctx, "RELEASE refrain_in"); err != nil {
-		return nil, false, errors.Join(errGone, err)
+		return nil, false, err
 	}
 	settled = true
 	return rec, true, nil

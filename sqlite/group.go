@@ -38,7 +38,11 @@ type writer struct {
 	release bool // give the connection back after each group
 	groups  bool // members may share a transaction
 	busy    time.Duration
-	check   func() error // whether the file is still the one that was opened
+	check   func() error  // whether the file is still the one that was opened
+	span    time.Duration // how long a group collects members
+
+	// between stands between the leader and the connection; tests set it.
+	between func(statement string, run func() error) error
 
 	mu      sync.Mutex
 	queue   []*member
@@ -144,7 +148,7 @@ func (w *writer) group() {
 		if kept {
 			members = append(members, m)
 		}
-		if m.alone || len(members) == groupMembers || time.Since(started) > groupTime {
+		if m.alone || len(members) == groupMembers || time.Since(started) > w.span {
 			break
 		}
 	}
@@ -288,6 +292,9 @@ func (w *writer) commit(members []*member) {
 		}
 	case len(members) == 1 && refused(err):
 		w.discard()
+		if errors.Is(err, sqlite3.CONSTRAINT) {
+			err = &refrain.Error{Problem: refrain.ErrEffectFailed, Wrote: true, Err: err}
+		}
 		members[0].done <- err
 	default:
 		w.giveUp(members, nil, err)
@@ -369,8 +376,14 @@ func (w *writer) remember(name string) {
 }
 
 func (w *writer) exec(statement string) error {
-	_, err := w.run.exec(context.Background(), statement)
-	return err
+	run := func() error {
+		_, err := w.run.exec(context.Background(), statement)
+		return err
+	}
+	if w.between != nil {
+		return w.between(statement, run)
+	}
+	return run()
 }
 
 // discard gives the connection up. One of ours is closed, which rolls back
@@ -381,9 +394,10 @@ func (w *writer) discard() {
 	}
 	if w.guard == nil {
 		_ = w.exec("ROLLBACK") // no transaction stands after a COMMIT: the error says just that
-		_ = w.conn.Close()
+		giveBack(w.conn, w.busy)
 	} else {
-		closeConn(w.conn)
+		_ = w.guard.Close()
+		_ = w.guard.pool.Close()
 	}
 	w.conn, w.guard, w.run = nil, nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -25,6 +26,7 @@ import (
 type guard struct {
 	inner sqlitedriver.Conn
 	raw   *sqlite3.Conn
+	pool  *sql.DB    // of this connection alone
 	own   statements // the engine's
 
 	mu     sync.Mutex
@@ -38,7 +40,7 @@ type guard struct {
 
 type cacheKey struct {
 	query  string
-	engine bool // prepared by the engine: the authorizer let it pass
+	engine bool // prepared where the authorizer lets more pass
 }
 
 const maxCached = 128
@@ -137,7 +139,10 @@ func (g *guard) admit(ctx context.Context, t *turn) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return t.cut(err)
+	}
+	return nil
 }
 
 // settle looks at what a statement of t did to the transaction. g.mu is held.
@@ -165,7 +170,7 @@ func (g *guard) PrepareContext(ctx context.Context, query string) (driver.Stmt, 
 	if err := g.admit(ctx, t); err != nil {
 		return nil, err
 	}
-	key := cacheKey{query, t == nil}
+	key := cacheKey{query, t == nil || t.trusted}
 	if idle := g.cache[key]; len(idle) > 0 {
 		s := idle[len(idle)-1]
 		g.cache[key] = idle[:len(idle)-1]
@@ -193,6 +198,9 @@ func (g *guard) ExecContext(ctx context.Context, query string, args []driver.Nam
 	return res, g.settle(t, err)
 }
 
+// CheckNamedValue leaves arguments to the prepared statement, as the driver does.
+func (g *guard) CheckNamedValue(*driver.NamedValue) error { return nil }
+
 // Prepare, Begin and Close complete [driver.Conn]. Nobody begins a transaction
 // through database/sql here.
 func (g *guard) Prepare(query string) (driver.Stmt, error) {
@@ -211,7 +219,7 @@ func (g *guard) Close() error {
 	}
 	clear(g.cache)
 	_ = g.own.close()
-	for s := range g.raw.Stmts() {
+	for _, s := range slices.Collect(g.raw.Stmts()) { // closing changes the sequence
 		_ = s.Close()
 	}
 	return g.inner.Close()

@@ -68,7 +68,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if err = s.g.settle(s.t, err); err != nil {
 		return nil, err
 	}
-	s.rows = &rows{s: s, inner: in}
+	s.rows = &rows{s: s, ctx: ctx, inner: in}
 	return s.rows, nil
 }
 
@@ -112,7 +112,9 @@ func (s *stmt) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.
 // rows are the result of one statement of one turn.
 type rows struct {
 	s     *stmt
+	ctx   context.Context
 	inner driver.Rows
+	ended bool // the last row was read
 	done  bool
 }
 
@@ -133,15 +135,20 @@ func (r *rows) Next(dest []driver.Value) error {
 		return sql.ErrTxDone
 	}
 	err := r.inner.Next(dest)
-	if err == nil || err == io.EOF {
+	if r.ended = err == io.EOF; err == nil || r.ended {
 		return err
 	}
 	return g.settle(r.s.t, err)
 }
 
+// Close is also called by database/sql when the context ends: rows that were
+// not read then look like the last ones to a loop that does not ask Err.
 func (r *rows) Close() error {
 	r.s.g.mu.Lock()
 	defer r.s.g.mu.Unlock()
+	if err := r.ctx.Err(); err != nil && r.s.t != nil && !r.ended && !r.done {
+		_ = r.s.t.cut(err)
+	}
 	return r.finish()
 }
 

@@ -146,6 +146,32 @@ func totalChanges(ctx context.Context, q runner) (n int64, err error) {
 	return n, err
 }
 
+// lend gives the connection to work for one turn. On a foreign connection a
+// savepoint of its own tells afterwards whether the transaction still stands:
+// outside of one, the record would commit alone.
+func (s *session) lend(t *turn, work func(Tx) error) error {
+	if s.guard == nil {
+		if _, err := s.run.exec(context.Background(), "SAVEPOINT refrain_turn"); err != nil {
+			return err
+		}
+	}
+	s.m.turn.Store(t)
+	if s.guard != nil {
+		s.guard.begin(t)
+	}
+	err := work(handle{conn: s.conn, turn: t, guarded: s.guard != nil})
+	if !s.end(t) {
+		return errRevoked
+	}
+	s.m.turn.Store(nil)
+	if s.guard == nil {
+		if _, gone := s.run.exec(context.Background(), "RELEASE refrain_turn"); gone != nil {
+			_ = t.spoil(errors.Join(errGone, gone))
+		}
+	}
+	return err
+}
+
 // effect runs the caller's effect as a turn of its own and returns its result.
 func (s *session) effect(c *record.Claim, rec *record.Record, fn func(context.Context, Tx) (record.Result, error)) (record.Result, error) {
 	before, err := s.written(context.Background())
@@ -154,24 +180,23 @@ func (s *session) effect(c *record.Claim, rec *record.Record, fn func(context.Co
 	}
 	ctx, cancel := c.Bound(s.m.ctx, rec)
 	defer cancel()
-	t := new(turn)
-	s.m.turn.Store(t)
-	if s.guard != nil {
-		s.guard.begin(t)
+	t := &turn{base: ctx}
+	var result record.Result
+	err = s.lend(t, func(tx Tx) (err error) {
+		result, err = fn(ctx, tx)
+		return err
+	})
+	if err == errRevoked {
+		return record.Result{}, err
 	}
-	result, err := fn(ctx, handle{conn: s.conn, turn: t, base: ctx, guarded: s.guard != nil})
-	if !s.end(t) {
-		return record.Result{}, errRevoked
-	}
-	s.m.turn.Store(nil)
 	if poison := t.poisoned(); poison != nil {
-		if !errors.Is(poison, refrain.ErrOwned) && !errors.Is(poison, errGone) {
+		if !errors.Is(poison, refrain.ErrOwned) && !errors.Is(poison, errGone) && ctx.Err() == nil {
 			return record.Result{}, record.Unavailable(poison)
 		}
 		err = poison
 	}
-	if err == nil && ctx.Err() != nil && s.m.ctx.Err() == nil {
-		err = ctx.Err() // it ran over, whatever it says
+	if err == nil && ctx.Err() != nil && (s.guard == nil || s.m.ctx.Err() == nil) {
+		err = ctx.Err() // it ran over, or statements nobody watched were cut, whatever it says
 	}
 	if err != nil {
 		after, countErr := s.written(context.Background())

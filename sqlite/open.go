@@ -24,9 +24,9 @@ type DB struct {
 	readers *sql.DB // the application's reads
 	lookups runner  // the engine's
 	owned   bool    // the handles are ours to close
-	pool    *sql.DB // the writer's pool when owned
 	writer  *writer
 	driver  record.Driver
+	recent  recent
 
 	closeLookups func() error
 }
@@ -55,23 +55,23 @@ func Open(path string, options ...Options) (*DB, error) {
 	if opts.Normal {
 		synchronous = "NORMAL"
 	}
-	pool, err := openPool(path, guardConnector, "busy_timeout(100)", "journal_mode(WAL)", "synchronous("+synchronous+")",
+	connector, err := connectorOf(path, "busy_timeout(100)", "journal_mode(WAL)", "synchronous("+synchronous+")",
 		"foreign_keys(ON)", fmt.Sprintf("wal_autocheckpoint(%d)", walPages))
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(1)
 	readPragmas := []string{fmt.Sprintf("busy_timeout(%d)", opts.Busy.Milliseconds()), "query_only(ON)"}
-	readers, err := openPool(path, nil, readPragmas...)
+	reading, err := connectorOf(path, readPragmas...)
 	if err != nil {
-		return nil, errors.Join(err, pool.Close())
+		return nil, err
 	}
+	readers := sql.OpenDB(reading)
 	readers.SetMaxOpenConns(opts.Readers)
 	readers.SetMaxIdleConns(opts.Readers)
 
 	lookups := newReaders(source(path, readPragmas...), opts.Readers)
-	db := &DB{opts: opts, readers: readers, pool: pool, owned: true, lookups: lookups, closeLookups: lookups.close}
-	db.init(&writer{connect: connectOwn(pool), groups: true})
+	db := &DB{opts: opts, readers: readers, owned: true, lookups: lookups, closeLookups: lookups.close}
+	db.init(&writer{connect: connectOwn(connector), groups: true})
 	if err := db.openFile(path); err != nil {
 		return nil, errors.Join(err, db.Close(context.Background()))
 	}
@@ -133,12 +133,14 @@ func New(db *sql.DB, options ...Options) (*DB, error) {
 
 func (db *DB) init(w *writer) {
 	w.busy = db.opts.Busy
+	w.span = groupTime
 	w.check = func() error { return nil }
 	w.idle = sync.NewCond(&w.mu)
 	w.slow = make(map[string]time.Time)
 	db.writer = w
 	db.driver.Load = db.Load
 	db.driver.Late = db.late
+	db.driver.Unseen = func(c *record.Claim) bool { return !db.recent.met(c.Hash) }
 }
 
 func single(options []Options) (Options, error) {
@@ -158,7 +160,7 @@ func (db *DB) Close(ctx context.Context) error {
 	if !db.owned {
 		return err
 	}
-	return errors.Join(err, db.readers.Close(), db.pool.Close())
+	return errors.Join(err, db.readers.Close())
 }
 
 // Reader is the read pool, for the application's own queries. It cannot write.
@@ -171,14 +173,7 @@ func source(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
-// openPool makes a handle whose connections run the pragmas first.
-func openPool(path string, wrap func(driver.Connector) driver.Connector, pragmas ...string) (*sql.DB, error) {
-	connector, err := (&sqlitedriver.SQLite{}).OpenConnector(source(path, pragmas...))
-	if err != nil {
-		return nil, err
-	}
-	if wrap != nil {
-		connector = wrap(connector)
-	}
-	return sql.OpenDB(connector), nil
+// connectorOf makes connections that run the pragmas first.
+func connectorOf(path string, pragmas ...string) (driver.Connector, error) {
+	return (&sqlitedriver.SQLite{}).OpenConnector(source(path, pragmas...))
 }

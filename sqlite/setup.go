@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 )
 
@@ -22,5 +23,11 @@ func (db *DB) Setup(ctx context.Context, sql ...string) error {
 // Execute, and an error rolls back. With [DB.ExecuteIn] it can hold a record
 // beside other work.
 func (db *DB) Update(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
-	return db.writing(ctx, func(_ context.Context, s *session) error { return work(ctx, s.conn) })
+	return db.writing(ctx, func(_ context.Context, s *session) error {
+		base, cancel := context.WithCancel(ctx)
+		defer cancel()
+		t := &turn{base: base, trusted: true}
+		err := s.lend(t, func(tx Tx) error { return work(base, tx) })
+		return cmp.Or(t.poisoned(), err)
+	})
 }

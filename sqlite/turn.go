@@ -8,6 +8,9 @@ import (
 
 // turn is one member's ownership of the connection while its effect runs.
 type turn struct {
+	base    context.Context // of the effect; ends with it
+	trusted bool            // the application's own work: only the transaction is not its to end
+
 	mu     sync.Mutex
 	over   bool
 	poison error // the first fatal error; every later statement repeats it
@@ -53,6 +56,15 @@ func (t *turn) spoil(err error) error {
 	return err
 }
 
+// cut refuses a statement whose context has ended. If it ended for the whole
+// effect, that is fatal: ignored, it would leave half of the effect.
+func (t *turn) cut(err error) error {
+	if t.base.Err() != nil {
+		return t.spoil(err)
+	}
+	return err
+}
+
 func (t *turn) poisoned() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,15 +77,21 @@ func (t *turn) poisoned() error {
 type handle struct {
 	conn    *sql.Conn
 	turn    *turn
-	base    context.Context // of the effect
 	guarded bool
 }
 
-// ctx marks the statement as the turn's. A context that never ends is replaced
-// by the effect's, so that rows left open end with the effect.
+// ctx marks the statement as the turn's. It ends with the effect at the latest,
+// and with it rows that were left open.
 func (h handle) ctx(ctx context.Context) context.Context {
-	if ctx.Done() == nil {
-		ctx = h.base
+	base := h.turn.base
+	switch ctx.Done() {
+	case base.Done():
+	case nil:
+		ctx = base
+	default:
+		both, cancel := context.WithCancel(ctx)
+		context.AfterFunc(base, cancel)
+		ctx = both
 	}
 	return h.turn.with(ctx)
 }

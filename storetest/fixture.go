@@ -21,7 +21,7 @@ const patience = 30 * time.Second
 // fixture is one property's store with its clock and its bookkeeping.
 type fixture[T any] struct {
 	*Harness[T]
-	t        *testing.T
+	t        testing.TB
 	ctx      context.Context
 	clock    *clock
 	features Features

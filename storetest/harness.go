@@ -41,8 +41,8 @@ type Harness[T any] struct {
 	Close func() error
 
 	// Reopen opens another, independent connection to the same data: own pool,
-	// own flights, as another process would. Optional: NoReopen.
-	Reopen func(t *testing.T) *Harness[T]
+	// own flights, as another process would; it is closed in t.Cleanup. Optional: NoReopen.
+	Reopen func(t testing.TB) *Harness[T]
 
 	// Begin starts a transaction of the caller's, and end commits it or rolls it
 	// back. ExecuteIn joins it. Optional: NoExecuteIn.

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refrain-dev/refrain/sqlite"
+)
+
+func (m *Main) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the settings that decide what the database can promise",
+		Long: `doctor opens an existing database as the engine does and reads the settings
+that decide durability, on the connection that writes. It never makes a file.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.runDoctor(cmd.Context()) },
+	}
+}
+
+func (m *Main) runDoctor(ctx context.Context) (err error) {
+	path, err := m.named()
+	if err != nil {
+		return err
+	}
+	db, err := openExisting(path)
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	checks, err := db.Doctor(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.printChecks(checks); err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range checks {
+		if !c.OK {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return differs("each check that is not ok says what mends it", "%d of %d checks of sqlite:%s are not ok", failed, len(checks), path)
+	}
+	return nil
+}
+
+func (m *Main) printChecks(checks []sqlite.Check) error {
+	if m.json {
+		return printJSON(m.Stdout, map[string][]sqlite.Check{"checks": checks})
+	}
+	for _, c := range checks {
+		mark := "ok    "
+		if !c.OK {
+			mark = "NOT OK"
+		}
+		fmt.Fprintf(m.Stdout, "%s  %s is %s, want %s\n", mark, c.Setting, c.Value, c.Want)
+		if !c.OK {
+			fmt.Fprintf(m.Stdout, "        why: %s\n        fix: %s\n", c.Why, c.Fix)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package memstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/memstore"
+)
+
+var dawn = time.Date(2026, time.May, 4, 6, 0, 0, 0, time.UTC)
+
+func TestSetFence(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{Now: func() time.Time { return dawn }})
+	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn.Add(time.Microsecond)}); err == nil {
+		t.Error("a fence that reaches into the future was set")
+	}
+	first, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn, Reason: "restored from the night's backup", By: "operator"})
+	if err != nil || first.ID == 0 || !first.Since.Equal(dawn) {
+		t.Fatalf("SetFence = %+v, %v", first, err)
+	}
+	second, err := db.SetFence(t.Context(), memstore.Fence{Operation: "elsewhere", Until: dawn})
+	if err != nil || second.ID == first.ID {
+		t.Fatalf("SetFence again = %+v, %v", second, err)
+	}
+	if _, err := db.Execute(t.Context(), call("k"), writes("a")); !errors.Is(err, refrain.ErrTooLate) {
+		t.Errorf("Execute under the fence: %v, want ErrTooLate", err)
+	}
+	first.Ended = true
+	if _, err := db.SetFence(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Execute(t.Context(), call("k"), writes("a")); err != nil {
+		t.Errorf("Execute after the fence was ended: %v", err)
+	}
+}
+
+// TestReviewsAreCapped per scope; the refusal is the same beyond the cap.
+func TestReviewsAreCapped(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{Now: func() time.Time { return dawn }, MaxReviews: 3})
+	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range []string{"north", "south"} {
+		for i := range 10 {
+			late := call(fmt.Sprint("k", i%5))
+			late.Scope = refrain.Tenant(tenant)
+			if _, err := db.Execute(t.Context(), late, writes("a")); !errors.Is(err, refrain.ErrTooLate) {
+				t.Errorf("%s: %v, want ErrTooLate", tenant, err)
+			}
+		}
+	}
+	reviews := db.Reviews()
+	if len(reviews) != 6 {
+		t.Fatalf("%d reviews, want 3 in each scope", len(reviews))
+	}
+	for _, r := range reviews {
+		if r.Count != 2 || !r.First.Equal(dawn) || !r.Last.Equal(dawn) || !r.Born.IsZero() {
+			t.Errorf("review %+v", r)
+		}
+	}
+}
+
+type observed struct {
+	mu     sync.Mutex
+	events []refrain.Event
+}
+
+func (o *observed) Observe(_ context.Context, e refrain.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, e)
+}
+
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	obs := &observed{}
+	db := memstore.New(memstore.Options{Observer: obs})
+	for range 2 {
+		if _, err := db.Execute(t.Context(), call("k"), writes("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Update(t.Context(), func(tx memstore.Tx) error {
+		_, err := db.ExecuteIn(t.Context(), tx, call("k"), writes("a"))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	_, _ = db.Execute(t.Context(), call("k"), writes("a"))
+	var rows []string
+	for _, e := range obs.events {
+		rows = append(rows, e.Row)
+	}
+	if got, want := fmt.Sprint(rows), "[1 3 3 9]"; got != want {
+		t.Errorf("observed rows %s, want %s", got, want)
+	}
+}
+
+func TestCloseFailsARunningTransaction(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{})
+	_, err := db.Execute(t.Context(), call("k"), func(ctx context.Context, tx memstore.Tx) (refrain.Result, error) {
+		_ = db.Close()
+		return writes("a")(ctx, tx)
+	})
+	if !errors.Is(err, memstore.ErrClosed) || !errors.Is(err, refrain.ErrUnavailable) {
+		t.Errorf("Execute: %v, want ErrClosed", err)
+	}
+	if len(keys(db)) != 0 {
+		t.Errorf("rows %v were committed", keys(db))
+	}
+}
