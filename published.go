@@ -48,7 +48,7 @@ func (c Contract) MarshalJSON() ([]byte, error) {
 		MaxExecution    string   `json:"max_execution"`
 	}{
 		c.Operation, c.Schema, c.IdentityVersion(), isoDuration(c.ReplayFor), isoDuration(c.RememberFor),
-		[]string{"by-shape", "ulid", "none", "required"}[c.KeyTime&3], isoDuration(p.Skew), !c.KeyOptional, methods,
+		c.KeyTime.String(), isoDuration(p.Skew), !c.KeyOptional, methods,
 		c.Fields, pick(c.MeaningRule != "", c.MeaningRule, c.Rule), c.BodyLimit(), p.MaxResult,
 		pick(c.KeepDigest, "digest", "refuse"), pick(c.SeeOther, 303, 410), c.Async,
 		pick(c.Observe, "observe", "enforce"), pick(c.RunUntimed, "execute", "review"),

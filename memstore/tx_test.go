@@ -156,6 +156,26 @@ func TestTxIsNotTheEffectsToEnd(t *testing.T) {
 	}
 }
 
+// TestTxEndsWithItsEffect although the caller's transaction goes on.
+func TestTxEndsWithItsEffect(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{})
+	err := db.Update(t.Context(), func(tx memstore.Tx) error {
+		var kept memstore.Tx
+		_, err := db.ExecuteIn(t.Context(), tx, call("k"), func(ctx context.Context, tx memstore.Tx) (refrain.Result, error) {
+			kept = tx
+			return writes("a")(ctx, tx)
+		})
+		if late := kept.Put("orders", "late", nil); !errors.Is(late, memstore.ErrDone) {
+			t.Errorf("Put after the effect: %v, want ErrDone", late)
+		}
+		return err
+	})
+	if got := keys(db); err != nil || !slices.Equal(got, []string{"a"}) {
+		t.Errorf("Update: %v, rows %v", err, got)
+	}
+}
+
 func TestExecuteInRefusesForeignTransactions(t *testing.T) {
 	t.Parallel()
 	db, other := memstore.New(memstore.Options{}), memstore.New(memstore.Options{})

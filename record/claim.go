@@ -19,6 +19,10 @@ type Claim struct {
 	// IdentityVersion names the scope dimensions the contract declares. A store
 	// that holds another one for the operation executes nothing.
 	IdentityVersion string
+	// Hasty: nobody has looked yet; a transaction that is not to be had at once
+	// is given up, because a lookup may already have the answer.
+	Hasty bool
+
 	// Contract makes the contract's published form, JSON, as it is registered
 	// with the operation.
 	Contract func() ([]byte, error)

@@ -16,8 +16,9 @@ type Driver struct {
 	// error does not change the answer.
 	Late func(ctx context.Context, c *Claim, now time.Time) error
 	// Unseen reports that this process has not met the identity lately: a lookup
-	// would most likely find nothing, so the transaction looks first. When the
-	// transaction cannot be had, the lookup is made after all. nil: always look.
+	// would most likely find nothing, so the transaction looks first. When it is
+	// not to be had at once (see Claim.Hasty) the lookup comes next. nil: always
+	// look first.
 	Unseen func(c *Claim) bool
 
 	flights flights
@@ -38,13 +39,13 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 		return nil, false, ErrNested
 	}
 	until := time.Now().Add(c.Policy.Wait)
-	var unavailable error
 	if d.Unseen != nil && d.Unseen(c) {
+		c.Hasty = true
 		rec, fresh, err := d.lead(ctx, until, c, time.Time{}, run)
 		if !errors.Is(err, StoreUnavailable) {
 			return rec, fresh, err
 		}
-		unavailable = err
+		c.Hasty = false
 	}
 	for attempt := 0; ; attempt++ {
 		seen, now, err := d.Load(ctx, c.Identity)
@@ -60,9 +61,6 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 				return nil, false, Refusal(decision, seen, c, now)
 			}
 		case Execute:
-			if unavailable != nil {
-				return nil, false, unavailable
-			}
 			return d.lead(ctx, until, c, now, run)
 		default:
 			return nil, false, d.refused(ctx, c, Refusal(decision, seen, c, now))

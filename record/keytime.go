@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // KeyTime says how the birth of a key is read from the key itself. A header
 // cannot stand in for it: only what is part of the identity is as old as the
@@ -18,6 +21,21 @@ const (
 	// Required is ByShape where an untimed key is refused.
 	Required
 )
+
+var keyTimes = [...]string{"by-shape", "ulid", "none", "required"}
+
+func (kt KeyTime) String() string {
+	if kt < 0 || int(kt) >= len(keyTimes) {
+		return "invalid"
+	}
+	return keyTimes[kt]
+}
+
+// ParseKeyTime is the inverse of String; ok is false for any other text.
+func ParseKeyTime(s string) (kt KeyTime, ok bool) {
+	i := slices.Index(keyTimes[:], s)
+	return KeyTime(max(i, 0)), i >= 0
+}
 
 // Birth returns the instant inside key (millisecond precision) and whether the
 // key bears one under kt.

@@ -87,10 +87,9 @@ func readUpTo(r io.Reader, limit, declared int64) ([]byte, error) {
 	return buf, nil
 }
 
-// open returns the body from its start.
-func (b *body) open() io.ReadCloser {
+// open returns the body from its start, in again where it is whole.
+func (b *body) open(again *rewound) io.ReadCloser {
 	if b.rest == nil && b.err == nil {
-		again := new(rewound)
 		again.Reset(b.bytes)
 		return again
 	}

@@ -19,7 +19,8 @@ import (
 // writer under a key except deadlines and full duplex.
 type capture struct {
 	outer  http.ResponseWriter
-	marker string // the guard's replay field, which a handler cannot set
+	input  rewound // the request body of this run
+	marker string  // the guard's replay field, which a handler cannot set
 	header http.Header
 	status int // 0 until chosen
 	length int64
@@ -53,8 +54,8 @@ type answerFault struct {
 
 func (f *answerFault) Error() string { return "refrainhttp: " + f.text }
 
-func newCapture(x *exchange) *capture {
-	return &capture{
+func (c *capture) open(x *exchange) {
+	*c = capture{
 		outer: x.w, marker: x.ReplayedHeader, header: make(http.Header), length: -1,
 		body: spool{limit: responseLimit(x.contract)}, digest: x.contract.KeepDigest || x.contract.Observe,
 	}
@@ -206,9 +207,9 @@ func (c *capture) sniff() {
 
 // send is the first answer, after COMMIT or where nothing was recorded.
 func (c *capture) send(w http.ResponseWriter, behind receipt) {
-	own := behind.fields()
-	addFields(w.Header(), c.kept, c.once, own[:])
-	begin(w, c.status, c.body.size)
+	var room [24][2]string // enough for nearly all answers without an allocation
+	fields := append(append(room[:0], c.kept...), c.once...)
+	begin(w, c.status, c.body.size, behind.addTo(fields))
 	if bodyAllowed(c.status) {
 		_ = c.body.writeTo(w) // the client may be gone; what happened is recorded
 	}

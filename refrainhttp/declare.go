@@ -30,7 +30,7 @@ func Refuse(w http.ResponseWriter) { declare(w, refused) }
 // field. It is told when the result itself is no longer kept. Say so before
 // WriteHeader, as with [Record].
 func SetEffect(w http.ResponseWriter, ref string) {
-	if c := captureOf(w); c.open("SetEffect") {
+	if c := captureOf(w); c.admits("SetEffect") {
 		c.effect = ref
 	}
 }
@@ -40,14 +40,14 @@ func declare(w http.ResponseWriter, d declaration) {
 	if d == refused {
 		name = "Refuse"
 	}
-	if c := captureOf(w); c.open(name) {
+	if c := captureOf(w); c.admits(name) {
 		c.declared = d
 	}
 }
 
-// open reports that declarations still count. One that comes late was meant to
+// admits reports that declarations still count. One that comes late was meant to
 // decide about writes and must not pass in silence.
-func (c *capture) open(name string) bool {
+func (c *capture) admits(name string) bool {
 	switch {
 	case c == nil || c.ended:
 		return false

@@ -25,6 +25,7 @@ type exchange struct {
 	leave   func() bool // ends the client's hold on the call; see call
 	held    bool        // the effect has begun: the client may go
 	capture *capture    // the answer of the newest run, nil before
+	first   capture     // of the first run, which is nearly always the only one
 	bare    bool        // the answer shows no receipt: no key, or only observed
 }
 
@@ -79,13 +80,16 @@ func (x *exchange) begin(ctx context.Context) (*capture, *http.Request, error) {
 		return nil, nil, context.Canceled
 	}
 	x.held = true
-	if x.capture != nil {
+	if x.capture == nil {
+		x.capture = &x.first
+	} else {
 		x.capture.close()
+		x.capture = new(capture)
 	}
-	x.capture = newCapture(x)
+	x.capture.open(x)
 	r := x.r.WithContext(ctx)
 	r.Header = maps.Clone(x.r.Header) // a second run must find what the first one found
-	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(), x.body.length(), nil
+	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(&x.capture.input), x.body.length(), nil
 	return x.capture, r, nil
 }
 

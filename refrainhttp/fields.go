@@ -99,42 +99,34 @@ func connectionNames(lines []string) []string {
 // values join them. Every other field replaces what stands there.
 var lists = [...]string{"Vary", "Set-Cookie", "Link"}
 
-// addFields puts fields into h; the values of one name stand together. A field
-// without a name is none.
-func addFields(h http.Header, groups ...[][2]string) {
-	n := 0
-	for _, fields := range groups {
-		n += len(fields)
-	}
-	values := make([]string, n) // one array behind all values
-	for _, fields := range groups {
-		for len(fields) > 0 {
-			name, same := fields[0][0], 0
-			for same < len(fields) && fields[same][0] == name {
-				values[same] = fields[same][1]
-				same++
-			}
-			switch {
-			case name == "":
-			case slices.Contains(lists[:], name):
-				h[name] = append(h[name], values[:same]...)
-			default:
-				h[name] = values[:same:same]
-			}
-			fields, values = fields[same:], values[same:]
+// addFields puts fields into h; the values of one name stand together.
+func addFields(h http.Header, fields [][2]string) {
+	values := make([]string, len(fields)) // one array behind all values
+	for len(fields) > 0 {
+		name, same := fields[0][0], 0
+		for same < len(fields) && fields[same][0] == name {
+			values[same] = fields[same][1]
+			same++
 		}
+		if slices.Contains(lists[:], name) {
+			h[name] = append(h[name], values[:same]...)
+		} else {
+			h[name] = values[:same:same]
+		}
+		fields, values = fields[same:], values[same:]
 	}
 }
 
 // begin writes the header of an answer with a body of size bytes. A media type
 // the answer does not name is not guessed.
-func begin(w http.ResponseWriter, status int, size int64) {
+func begin(w http.ResponseWriter, status int, size int64, fields [][2]string) {
 	h := w.Header()
 	if bodyAllowed(status) {
-		h["Content-Length"] = []string{strconv.FormatInt(size, 10)}
-		if _, chosen := h["Content-Type"]; !chosen {
-			h["Content-Type"] = nil
-		}
+		fields = append(fields, [2]string{"Content-Length", strconv.FormatInt(size, 10)})
+	}
+	addFields(h, fields)
+	if _, chosen := h["Content-Type"]; !chosen && bodyAllowed(status) {
+		h["Content-Type"] = nil
 	}
 	w.WriteHeader(status)
 }

@@ -12,11 +12,11 @@ import (
 
 // freshKey makes a key for a request that has none of its own. It is born now
 // and carries that time, so a fence or a horizon judges it as what it is.
-func freshKey(kt refrain.KeyTime) string {
+func freshKey(kt refrain.KeyTime, now time.Time) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand aborts the process instead
 	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(time.Now().UnixMilli()))
+	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
 	copy(b[:6], ms[2:])
 	if kt == refrain.KeyTimeULID {
 		return ulid(b)

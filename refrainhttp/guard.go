@@ -44,14 +44,16 @@ type Guard struct {
 	// key-reused is ProblemBase + "#key-reused". By default
 	// https://refrain.dev/problems; point it at your own documentation.
 	ProblemBase string
-	// StatusPath is where [Status] is mounted, such as "/v1/operations". With
-	// it, answers link to the record's status and to asking by key.
+	// StatusPath is where [Status] is mounted, a path such as "/v1/operations"
+	// or a whole URL. With it, answers link to the record's status and to asking
+	// by key.
 	StatusPath string
 
 	// Observer is told what the guard decides without the engine: rows 11, 12,
 	// 13 and 15, and requests that pass without a key. The engine has its own.
 	Observer refrain.Observer
-	// Now is the clock of Date fields; nil means time.Now.
+	// Now is the clock of Date fields and of keys the guard makes for requests
+	// without one; nil means time.Now.
 	Now func() time.Time
 }
 

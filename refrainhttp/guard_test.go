@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 	db := memstore.New(memstore.Options{})
 	g := refrainhttp.Guard{
 		Principal: guard.Principal, Header: "x-request-key", ReplayedHeader: "x-again", Challenge: `Basic realm="shop"`,
-		ProblemBase: "https://shop.example/p", Actor: func(*http.Request) string { return "alice" },
+		ProblemBase: "https://shop.example/p", Actor: func(*http.Request) string { return "user-7" },
 	}
 	s := &shop{t: t, db: db, http: refrainhttp.Handle(g, db, orders, func(w http.ResponseWriter, r *http.Request, tx memstore.Tx) error {
 		w.Header().Set("X-Again", "forged")
@@ -181,7 +181,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("answer %d = %d %v", i, res.StatusCode, res.Header)
 		}
 	}
-	if rec := s.newest(); rec.Actor != "alice" {
+	if rec := s.newest(); rec.Actor != "user-7" {
 		t.Errorf("actor = %q", rec.Actor)
 	}
 	res := s.post("", "Authorization", "nobody")

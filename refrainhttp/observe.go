@@ -2,6 +2,7 @@ package refrainhttp
 
 import (
 	"errors"
+	"time"
 
 	"github.com/refrain-dev/refrain/record"
 )
@@ -22,10 +23,16 @@ func (x *exchange) observe(fault *record.Error) {
 	switch {
 	case fault != nil:
 		x.mark("would-refuse " + string(fault.Problem))
-	case x.key != "":
+	case x.key == "":
+		x.tell(x.r, &record.Error{Row: "11"}, time.Now())
+	default:
 		x.mark("would-execute")
 		out, err := x.call(x.key)
 		switch e := refusal(err); {
+		case e == nil && !out.Replayed && x.capture.body.inFile() && !x.contract.KeepDigest:
+			x.mark("would-refuse " + string(record.ResponseTooLarge))
+			x.answer(out, err)
+			return
 		case e == nil && !out.Replayed, e != nil && !decided(e.Problem):
 			x.answer(out, err)
 			return
@@ -37,7 +44,7 @@ func (x *exchange) observe(fault *record.Error) {
 			x.mark("would-replay")
 		}
 	}
-	x.answer(x.call(freshKey(x.contract.KeyTime)))
+	x.answer(x.call(freshKey(x.contract.KeyTime, x.Now())))
 }
 
 // decided reports whether p came from the decision table's look at a record,

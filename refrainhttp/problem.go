@@ -59,8 +59,7 @@ func (rt *route) problem(w http.ResponseWriter, r *http.Request, e *record.Error
 		}
 	case record.ResultGone:
 		if e.Record != nil {
-			own := receipt{e.Record.Ref, e.Record.ReplayUntil, e.Record.RememberUntil}.fields()
-			addFields(h, own[:])
+			addFields(h, receipt{e.Record.Ref, e.Record.ReplayUntil, e.Record.RememberUntil}.addTo(nil))
 		}
 		if doc.StatusURL != "" {
 			h.Set("Content-Location", doc.StatusURL)
@@ -104,7 +103,7 @@ func (g *Guard) write(w http.ResponseWriter, status int, media string, doc any) 
 	h.Set("Content-Type", media)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Date", g.Now().UTC().Format(http.TimeFormat))
-	begin(w, status, int64(len(text)))
+	begin(w, status, int64(len(text)), nil)
 	_, _ = w.Write(text)
 }
 
@@ -147,7 +146,7 @@ func detail(e *record.Error) string {
 const tellsNothing = "This answer says nothing about an earlier request with this key; ask by key to find out."
 
 var details = map[record.Problem]string{
-	record.TooLate: "The time inside the key is not later than what this operation has already forgotten, so this may be a late retry of an action that was done. " +
+	record.TooLate: "The key is old enough to belong to an action that was forgotten or lost, or has no time of its own to tell, so this may be a late retry. " +
 		"Nothing was executed. Ask by key first, then check the business data; only if the action did not happen, send it with a new key.",
 	record.KeyFromFuture: "The time inside the key is later than the server's clock allows. Nothing was executed. " +
 		"Compare your clock with the Date field. Ask by key first if an earlier request may have used this key.",

@@ -23,9 +23,9 @@ type receipt struct {
 	replay, remember time.Time
 }
 
-// fields are the receipt's part of the header: the ref, the end of replay and
-// the end of memory.
-func (r receipt) fields() (fields [3][2]string) {
+// addTo appends the receipt's part of the header: the ref, the end of replay
+// and the end of memory.
+func (r receipt) addTo(fields [][2]string) [][2]string {
 	if r.ref == "" {
 		return fields
 	}
@@ -34,7 +34,7 @@ func (r receipt) fields() (fields [3][2]string) {
 	cut := len(text)
 	text = strconv.AppendInt(append(text, '@'), r.remember.Unix(), 10)
 	dates := string(text)
-	return [3][2]string{{refHeader, r.ref}, {expiresHeader, dates[:cut]}, {rememberedHeader, dates[cut:]}}
+	return append(fields, [2]string{refHeader, r.ref}, [2]string{expiresHeader, dates[:cut]}, [2]string{rememberedHeader, dates[cut:]})
 }
 
 // replay answers with what the record keeps.
@@ -45,24 +45,21 @@ func (x *exchange) replay(out refrain.Outcome) {
 		return
 	}
 	h := x.w.Header()
-	kept := make([][2]string, 0, len(out.Header))
+	fields := make([][2]string, 0, len(out.Header)+5)
 	for _, field := range out.Header {
 		if fateOf(field[0]) == keep { // also where another version recorded more
-			kept = append(kept, field)
+			fields = append(fields, field)
 		}
 	}
-	own := x.receipt(out).fields()
-	addFields(h, kept, own[:], [][2]string{
-		{x.ReplayedHeader, "true"},
-		{"Date", x.Now().UTC().Format(http.TimeFormat)},
-	})
+	fields = append(fields, [2]string{x.ReplayedHeader, "true"}, [2]string{"Date", x.Now().UTC().Format(http.TimeFormat)})
+	addFields(h, x.receipt(out).addTo(fields))
 	if _, chosen := h["Cache-Control"]; !chosen {
 		h["Cache-Control"] = []string{"no-store"}
 	}
 	if bodyAllowed(out.Status) && decoded(x.w, x.r, out.Status, out.Body) {
 		return
 	}
-	begin(x.w, out.Status, int64(len(out.Body)))
+	begin(x.w, out.Status, int64(len(out.Body)), nil)
 	if bodyAllowed(out.Status) {
 		_, _ = x.w.Write(out.Body) // the client may be gone again
 	}

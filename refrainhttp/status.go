@@ -2,7 +2,9 @@ package refrainhttp
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +47,16 @@ func Status(guard Guard, store record.Store, contracts ...refrain.Contract) http
 		}
 		operations = append(operations, c.Operation)
 	}
-	return &status{guard.withDefaults(), store, operations}
+	mounted, err := url.Parse(guard.StatusPath)
+	if err != nil {
+		panic(fmt.Errorf("refrainhttp: Guard.StatusPath: %w", err))
+	}
+	return &status{guard.withDefaults(), strings.TrimSuffix(mounted.Path, "/"), store, operations}
 }
 
 type status struct {
 	Guard
+	path       string // of StatusPath, which may be a whole URL
 	store      record.Store
 	operations []string
 }
@@ -63,7 +70,7 @@ func (s *status) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, refusal)
 		return
 	}
-	if ref := strings.Trim(strings.TrimPrefix(r.URL.Path, s.StatusPath), "/"); ref != "" {
+	if ref := strings.Trim(strings.TrimPrefix(r.URL.Path, s.path), "/"); ref != "" {
 		s.byRef(w, r, scope, ref)
 		return
 	}

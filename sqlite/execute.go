@@ -12,16 +12,24 @@ import (
 
 var _ refrain.Executor[Tx] = (*DB)(nil)
 
+// haste is how long a call that has not looked yet waits for the writer.
+const haste = 20 * time.Millisecond
+
 // Execute runs one action: the effect and its record commit together, or
 // neither does. See [refrain.Executor].
 func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {
 	return call.Drive(ctx, &db.driver, db.opts.Observer, func(ctx context.Context, c *record.Claim) (rec *record.Record, fresh bool, err error) {
+		patience := db.opts.Busy
+		if c.Hasty {
+			patience = min(patience, haste)
+		}
 		err = db.writer.do(&member{
-			ctx:    ctx,
-			name:   c.Identity.Operation,
-			limit:  c.Policy.MaxExecution,
-			commit: c.Policy.CommitWait,
-			alone:  c.Policy.Solo,
+			ctx:      ctx,
+			patience: patience,
+			name:     c.Identity.Operation,
+			limit:    c.Policy.MaxExecution,
+			commit:   c.Policy.CommitWait,
+			alone:    c.Policy.Solo,
 			work: func(s *session) error {
 				rec, fresh, err = db.attempt(s, c, effect)
 				return err
@@ -95,9 +103,10 @@ func migrated(err error) error {
 // writing runs the engine's own work in a transaction of its own.
 func (db *DB) writing(ctx context.Context, work func(ctx context.Context, s *session) error) error {
 	return migrated(db.writer.do(&member{
-		ctx:    ctx,
-		alone:  true,
-		commit: refrain.DefaultCommitWait,
+		ctx:      ctx,
+		patience: db.opts.Busy,
+		alone:    true,
+		commit:   refrain.DefaultCommitWait,
 		work: func(s *session) error {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
@@ -10,9 +13,6 @@ import (
 
 // reviewsPerScope caps what late retries of one scope may store.
 const reviewsPerScope = 1000
-
-// parked is called between the delete and the commit of Forget; tests set it.
-var parked func()
 
 // Forget removes final records whose memory has ended and raises the horizon of
 // their operations in the same transaction, horizon first. Unfinished and
@@ -23,7 +23,11 @@ func (db *DB) Forget(ctx context.Context, limit int) (forgotten int, err error) 
 		if err != nil {
 			return err
 		}
-		for operation, born := range horizons(due) {
+		raised, err := horizons(ctx, s.run, due)
+		if err != nil {
+			return err
+		}
+		for operation, born := range raised {
 			_, err := s.run.exec(ctx, `UPDATE refrain_operation SET horizon = max(coalesce(horizon, ?1), ?1) WHERE operation = ?2`,
 				born.UnixMicro(), operation)
 			if err != nil {
@@ -36,8 +40,8 @@ func (db *DB) Forget(ctx context.Context, limit int) (forgotten int, err error) 
 			}
 		}
 		forgotten = len(due)
-		if parked != nil {
-			parked()
+		if db.parked != nil {
+			db.parked()
 		}
 		return nil
 	})
@@ -45,42 +49,74 @@ func (db *DB) Forget(ctx context.Context, limit int) (forgotten int, err error) 
 }
 
 type dueRow struct {
-	n              int64
-	operation, key string
+	n  int64
+	id record.Identity
 }
 
+// overdue finds up to limit rows whose memory has ended. A row of a newer
+// format, or one that is not where its identity belongs, is left for a person.
 func overdue(ctx context.Context, conn *sql.Conn, now time.Time, limit int) ([]dueRow, error) {
-	rows, err := conn.QueryContext(ctx, `SELECT n, operation, key FROM refrain_record
-		WHERE remember_until <= ? AND state IN (?, ?) AND NOT disputed ORDER BY n LIMIT ?`,
-		now.UnixMicro(), int(record.Confirmed), int(record.Rejected), limit)
+	rows, err := conn.QueryContext(ctx, `SELECT n, hash, scope, operation, key FROM refrain_record
+		WHERE remember_until <= ? AND state IN (?, ?) AND NOT disputed AND format <= ? ORDER BY n`,
+		now.UnixMicro(), int(record.Confirmed), int(record.Rejected), record.Format)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var due []dueRow
-	for rows.Next() {
+	for len(due) < limit && rows.Next() {
 		var d dueRow
-		var key []byte
-		if err := rows.Scan(&d.n, &d.operation, &key); err != nil {
+		var hash, key []byte
+		if err := rows.Scan(&d.n, &hash, &d.id.Scope, &d.id.Operation, &key); err != nil {
 			return nil, err
 		}
-		d.key = string(key)
-		due = append(due, d)
+		d.id.Key = string(key)
+		if want := d.id.Hash(); bytes.Equal(hash, want[:]) {
+			due = append(due, d)
+		}
 	}
 	return due, rows.Err()
 }
 
-// horizons is the latest birth per operation. It reads every shape of timed
-// key, whatever the contract says today: a horizon too high is a review, one
-// too low a second effect.
-func horizons(due []dueRow) map[string]time.Time {
+// horizons is the latest birth per operation, read as the operation's contract
+// reads it.
+func horizons(ctx context.Context, q runner, due []dueRow) (map[string]time.Time, error) {
 	latest := make(map[string]time.Time)
+	keyTimes := make(map[string]record.KeyTime)
 	for _, d := range due {
-		if born, timed := record.ULID.Birth(d.key); timed && born.After(latest[d.operation]) {
-			latest[d.operation] = born
+		kt, known := keyTimes[d.id.Operation]
+		if !known {
+			var err error
+			if kt, err = keyTime(ctx, q, d.id.Operation); err != nil {
+				return nil, err
+			}
+			keyTimes[d.id.Operation] = kt
+		}
+		if born, timed := kt.Birth(d.id.Key); timed && born.After(latest[d.id.Operation]) {
+			latest[d.id.Operation] = born
 		}
 	}
-	return latest
+	return latest, nil
+}
+
+// keyTime is the stored contract's. One that cannot be read is taken for ULID,
+// which reads every timed key: a horizon too high is a review, one too low a
+// second effect.
+func keyTime(ctx context.Context, q runner, operation string) (record.KeyTime, error) {
+	var contract struct {
+		KeyTime string `json:"key_time"`
+	}
+	err := q.row(ctx, `SELECT contract FROM refrain_operation WHERE operation = ?`, func(r row) error {
+		_ = json.Unmarshal(r.blob(0), &contract) // left empty: not a key time
+		return nil
+	}, operation)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	if kt, ok := record.ParseKeyTime(contract.KeyTime); ok {
+		return kt, err
+	}
+	return record.ULID, err
 }
 
 // late stores a refused late retry for review: one row per identity, counted,

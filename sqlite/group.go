@@ -241,16 +241,7 @@ func (w *writer) begin() error {
 			w.discard()
 			return err
 		}
-		if w.conn == nil {
-			ctx, cancel := context.WithTimeout(context.Background(), w.busy)
-			w.conn, w.guard, err = w.connect(ctx)
-			cancel()
-			w.run = foreign{w.conn}
-			if w.guard != nil {
-				w.run = w.guard
-			}
-		}
-		if err == nil {
+		if err = w.dial(); err == nil {
 			err = w.exec("BEGIN IMMEDIATE")
 		}
 		switch {
@@ -269,6 +260,21 @@ func (w *writer) begin() error {
 			reopened = true
 		}
 	}
+}
+
+// dial connects if there is no connection.
+func (w *writer) dial() (err error) {
+	if w.conn != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.busy)
+	defer cancel()
+	w.conn, w.guard, err = w.connect(ctx)
+	w.run = foreign{w.conn}
+	if w.guard != nil {
+		w.run = w.guard
+	}
+	return err
 }
 
 // waited reports whether anybody still waits.

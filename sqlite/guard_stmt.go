@@ -141,23 +141,23 @@ func (r *rows) Next(dest []driver.Value) error {
 	return g.settle(r.s.t, err)
 }
 
-// Close is also called by database/sql when the context ends: rows that were
-// not read then look like the last ones to a loop that does not ask Err.
 func (r *rows) Close() error {
 	r.s.g.mu.Lock()
 	defer r.s.g.mu.Unlock()
-	if err := r.ctx.Err(); err != nil && r.s.t != nil && !r.ended && !r.done {
-		_ = r.s.t.cut(err)
-	}
 	return r.finish()
 }
 
-// finish resets the statement once. The guard's lock is held.
+// finish resets the statement once. Rows whose context ended look read to the
+// end to a loop that does not ask for their error, so that is fatal, too. The
+// guard's lock is held.
 func (r *rows) finish() error {
 	if r.done {
 		return nil
 	}
 	r.done = true
+	if err := r.ctx.Err(); err != nil && r.s.t != nil && !r.ended {
+		_ = r.s.t.cut(err)
+	}
 	r.s.rows = nil
 	return r.inner.Close()
 }

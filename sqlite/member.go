@@ -14,11 +14,12 @@ import (
 // member is one caller waiting for the writer. Its work runs on the caller's
 // own goroutine, so a panic or Goexit stays there.
 type member struct {
-	ctx    context.Context
-	name   string        // operation, "" for the engine's own work
-	limit  time.Duration // how long the work may take before the leader takes over
-	commit time.Duration // how long the caller waits for COMMIT's answer
-	work   func(*session) error
+	ctx      context.Context
+	name     string        // operation, "" for the engine's own work
+	patience time.Duration // how long the caller waits for its turn
+	limit    time.Duration // how long the work may take before the leader takes over
+	commit   time.Duration // how long the caller waits for COMMIT's answer
+	work     func(*session) error
 
 	session chan *session // the leader hands the connection over; cap 1
 	back    chan error    // the member hands it back with its work's error; cap 1
@@ -53,7 +54,7 @@ func (w *writer) do(m *member) error {
 	if err := w.enqueue(m); err != nil {
 		return err
 	}
-	patience := time.NewTimer(w.busy)
+	patience := time.NewTimer(m.patience)
 	defer patience.Stop()
 	cancelled := m.ctx.Done()
 	worked := false
@@ -190,7 +191,8 @@ func (s *session) effect(c *record.Claim, rec *record.Record, fn func(context.Co
 		return record.Result{}, err
 	}
 	if poison := t.poisoned(); poison != nil {
-		if !errors.Is(poison, refrain.ErrOwned) && !errors.Is(poison, errGone) && ctx.Err() == nil {
+		storage := fatal(poison) && !errors.Is(poison, refrain.ErrOwned)
+		if storage && ctx.Err() == nil {
 			return record.Result{}, record.Unavailable(poison)
 		}
 		err = poison

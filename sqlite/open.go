@@ -27,6 +27,7 @@ type DB struct {
 	writer  *writer
 	driver  record.Driver
 	recent  recent
+	parked  func() // between the delete and the commit of Forget; tests set it
 
 	closeLookups func() error
 }
@@ -80,8 +81,11 @@ func Open(path string, options ...Options) (*DB, error) {
 
 // openFile makes the file and its write-ahead log, and remembers which file it is.
 func (db *DB) openFile(path string) error {
-	ctx := context.Background()
-	if err := db.writing(ctx, func(ctx context.Context, s *session) error { return checkLibrary(ctx, s.run) }); err != nil {
+	err := db.writer.dial() // nobody leads yet
+	if err == nil {
+		err = checkLibrary(context.Background(), db.writer.run)
+	}
+	if err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", filepath.Base(path), err)
 	}
 	opened, err := os.Stat(path)

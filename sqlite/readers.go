@@ -46,7 +46,10 @@ func (r *readers) row(ctx context.Context, query string, read func(row) error, a
 		defer s.conn.SetInterrupt(context.Background())
 	}
 	_, err := s.run(query, read, args)
-	if fatal(err) && !errors.Is(err, sqlite3.INTERRUPT) {
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	if fatal(err) {
 		err = errors.Join(err, drop(s)) // a fresh connection next time
 	}
 	return err

@@ -9,40 +9,32 @@ import (
 	"github.com/refrain-dev/refrain/record"
 )
 
-// parked is an effect that has written its row and waits for release.
-type parked struct {
-	running chan struct{}
-	release chan struct{}
-	answer  <-chan answer
-}
-
-// park starts the call and returns once its effect waits.
-func (f *fixture[T]) park(call refrain.Call) parked {
+// park starts the call and returns once its effect has written its row and
+// waits; end lets it go on. A property that fails lets it go on too.
+func (f *fixture[T]) park(call refrain.Call) (end func() answer) {
 	f.t.Helper()
-	p := parked{running: make(chan struct{}), release: make(chan struct{})}
-	p.answer = background(func() (a answer) {
+	running, release := make(chan struct{}), f.gate()
+	parked := background(func() (a answer) {
 		a.out, a.err = f.execute(f.Harness, call, func(ctx context.Context, tx T) (refrain.Result, error) {
 			result, err := f.effect(call)(ctx, tx)
-			close(p.running)
-			await(f.t, p.release, "release")
+			close(running)
+			await(f.t, release.opened, "release")
 			return result, err
 		})
 		return a
 	})
-	await(f.t, p.running, "the effect")
-	return p
-}
-
-func (p parked) end(f interface{ Fatalf(string, ...any) }) answer {
-	close(p.release)
-	return await(f, p.answer, "the parked call")
+	await(f.t, running, "the effect")
+	return func() answer {
+		release.open()
+		return await(f.t, parked, "the parked call")
+	}
 }
 
 // conflictInProgress: while nothing is committed, another request with the key
 // is told just that, and neither runs nor sees a result.
 func conflictInProgress[T any](f *fixture[T]) {
 	first := f.call("k", "ten")
-	p := f.park(first)
+	end := f.park(first)
 	for _, input := range []string{"ten", "twenty"} {
 		impatient := f.call("k", input)
 		impatient.Contract.Wait = -1
@@ -55,7 +47,7 @@ func conflictInProgress[T any](f *fixture[T]) {
 		a.out, a.err = f.do(f.call("k", "twenty"))
 		return a
 	})
-	done := p.end(f.t)
+	done := end()
 	if done.err != nil {
 		f.t.Fatal(done.err)
 	}

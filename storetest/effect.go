@@ -96,6 +96,7 @@ func effectCancelled[T any](f *fixture[T]) {
 // effectNested: an effect executes nothing else, and that it tried costs it
 // nothing.
 func effectNested[T any](f *fixture[T]) {
+	f.contract.MaxExecution = patience / 3 // an engine that waits for itself does not wait for ever
 	outer, inner := f.call("outer", "one"), f.call("inner", "one")
 	out, err := f.execute(f.Harness, outer, func(ctx context.Context, tx T) (refrain.Result, error) {
 		for _, call := range []refrain.Call{inner, outer} {

@@ -15,9 +15,6 @@ import (
 	"github.com/refrain-dev/refrain/record"
 )
 
-// patience is how long the suite waits for what should happen at once.
-const patience = 30 * time.Second
-
 // fixture is one property's store with its clock and its bookkeeping.
 type fixture[T any] struct {
 	*Harness[T]
@@ -252,28 +249,4 @@ func ulid(t time.Time) string {
 		key[i] = crockford[ms&31]
 	}
 	return string(key)
-}
-
-// await waits for ch and fails the property if nothing comes.
-func await[V any](f interface{ Fatalf(string, ...any) }, ch <-chan V, what string) V {
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(patience):
-		f.Fatalf("waited %v for %s", patience, what)
-		panic("unreachable")
-	}
-}
-
-// background runs work on its own goroutine; the channel gives its result.
-func background[V any](work func() V) <-chan V {
-	ch := make(chan V, 1)
-	go func() { ch <- work() }()
-	return ch
-}
-
-// answer is what Execute returned.
-type answer struct {
-	out refrain.Outcome
-	err error
 }

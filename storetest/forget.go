@@ -55,6 +55,25 @@ func horizonAfterForget[T any](f *fixture[T]) {
 	f.effects(4)
 }
 
+// horizonOnlyRises: an older key that is forgotten later does not lower it.
+func horizonOnlyRises[T any](f *fixture[T]) {
+	young, old := epoch.Add(-time.Minute), epoch.Add(-time.Hour)
+	first, second := f.call(timed(young, 1), "one"), f.call(timed(old, 2), "one")
+	f.fresh(first)
+	f.clock.advance(time.Hour)
+	f.fresh(second)
+	f.clock.set(epoch.Add(f.contract.RememberFor))
+	f.forget(10, 1)
+	f.clock.advance(time.Hour)
+	f.forget(10, 1)
+	f.forgets(first)
+	f.forgets(second)
+	for _, key := range []string{first.Key, second.Key, timed(young, 3)} {
+		f.refused(f.call(key, "one"), "2", record.TooLate)
+	}
+	f.effects(2)
+}
+
 // horizonFollowsTheContract: the birth is what the contract reads in the key.
 func horizonFollowsTheContract[T any](f *fixture[T]) {
 	hourAgo := epoch.Add(-time.Hour)
@@ -152,8 +171,8 @@ func forgetParkedBeforeCommit[T any](f *fixture[T]) {
 	f.clock.set(original.RememberUntil)
 	f.forgets(call)
 
-	deleted, release := make(chan struct{}), make(chan struct{})
-	hook := func() { close(deleted); await(f.t, release, "release of the reaper") }
+	deleted, release := make(chan struct{}), f.gate()
+	hook := func() { close(deleted); await(f.t, release.opened, "release of the reaper") }
 	f.onForget.Store(&hook)
 	reaper := background(func() error { _, err := f.Store.Forget(f.ctx, 10); return err })
 	await(f.t, deleted, "the reaper")
@@ -180,7 +199,7 @@ func forgetParkedBeforeCommit[T any](f *fixture[T]) {
 			return a
 		})
 	}
-	close(release)
+	release.open()
 	if err := await(f.t, reaper, "Forget"); err != nil {
 		f.t.Fatalf("Forget: %v", err)
 	}

@@ -16,12 +16,12 @@ const herdSize = 64
 // leader says once all the others are on their way.
 func (f *fixture[T]) herd(through func(i int) *Harness[T], call refrain.Call, leader func(context.Context, T) (refrain.Result, error)) []answer {
 	answers := make([]answer, herdSize)
-	running, release := make(chan struct{}), make(chan struct{})
+	running, release := make(chan struct{}), f.gate()
 	var first atomic.Bool
 	effect := func(ctx context.Context, tx T) (refrain.Result, error) {
 		if first.CompareAndSwap(false, true) {
 			close(running)
-			await(f.t, release, "the herd")
+			await(f.t, release.opened, "the herd")
 			return leader(ctx, tx)
 		}
 		return f.effect(call)(ctx, tx)
@@ -37,7 +37,7 @@ func (f *fixture[T]) herd(through func(i int) *Harness[T], call refrain.Call, le
 		})
 	}
 	coming.Wait()
-	close(release)
+	release.open()
 	done.Wait()
 	return answers
 }

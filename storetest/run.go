@@ -50,6 +50,7 @@ func properties[T any]() []property[T] {
 		{"DeadlinesAreStored", deadlinesAreStored[T], nil},
 		{"ZonesDoNotMatter", zonesDoNotMatter[T], nil},
 		{"HorizonAfterForget", horizonAfterForget[T], nil},
+		{"HorizonOnlyRises", horizonOnlyRises[T], nil},
 		{"HorizonFollowsTheContract", horizonFollowsTheContract[T], nil},
 		{"ForgetIsBounded", forgetIsBounded[T], nil},
 		{"ForgetSparesUnfinished", forgetSparesUnfinished[T], nil},

@@ -62,7 +62,7 @@ func lookupsDoNotWait[T any](f *fixture[T]) {
 	known := f.call("known", "one")
 	original := f.fresh(known)
 	slow := f.call("slow", "one")
-	p := f.park(slow)
+	end := f.park(slow)
 	ctx, cancel := context.WithTimeout(f.ctx, patience/2)
 	defer cancel()
 	started := time.Now()
@@ -88,7 +88,7 @@ func lookupsDoNotWait[T any](f *fixture[T]) {
 	if waited := time.Since(started); waited > patience/3 {
 		f.t.Errorf("the lookups waited %v", waited)
 	}
-	if a := p.end(f.t); a.err != nil {
+	if a := end(); a.err != nil {
 		f.t.Fatal(a.err)
 	}
 	f.effects(2)

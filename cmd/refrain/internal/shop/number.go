@@ -38,7 +38,10 @@ func integer(text string) (n int64, ok bool) {
 		short = "-" + short
 	}
 	n, err := strconv.ParseInt(short+strings.Repeat("0", zeros+shift), 10, 64)
-	return n, err == nil
+	if err != nil {
+		return 0, false
+	}
+	return n, true
 }
 
 func cutExponent(text string) (mantissa, exponent string, found bool) {

@@ -69,7 +69,7 @@ func (s *Shop) lastTrial() *trial {
 // shop's to say.
 func orderBody(sku, quantity string) string {
 	typed, _ := json.Marshal(quantity) // a string: cannot fail
-	if _, isNumber := integer(quantity); isNumber {
+	if _, whole := integer(quantity); whole && json.Valid([]byte(quantity)) {
 		typed = []byte(quantity)
 	}
 	name, _ := json.Marshal(sku)
