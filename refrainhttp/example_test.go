@@ -61,13 +61,3 @@ func ExampleHandle() {
 	// 201 {"id":17} replayed: false
 	// 201 {"id":17} replayed: true
 }
-
-func ExampleRefuse() {
-	pay := func(w http.ResponseWriter, r *http.Request, tx memstore.Tx) error {
-		refrainhttp.Refuse(w) // repeats get this answer, also when there is money later
-		w.WriteHeader(http.StatusPaymentRequired)
-		_, err := io.WriteString(w, "insufficient funds")
-		return err
-	}
-	_ = pay
-}

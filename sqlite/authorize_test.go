@@ -115,7 +115,7 @@ func TestForbidden(t *testing.T) {
 // A forbidden statement costs its own member alone.
 func TestForbiddenInGroup(t *testing.T) {
 	db := openShop(t)
-	statements := trace(db)
+	statements := trace(t, db)
 	var errs [3]error
 	var runs [3]int
 	together(t, db,

@@ -28,7 +28,7 @@ func openLines(t *testing.T) *DB {
 // A deferred foreign key passes RELEASE and would fail the COMMIT of the group.
 func TestDeferredForeignKey(t *testing.T) {
 	db := openLines(t)
-	statements := trace(db)
+	statements := trace(t, db)
 	var errs [4]error
 	var runs [4]int
 	together(t, db,

@@ -50,7 +50,7 @@ func counted(n *int, fn effect) effect {
 // items are the committed orders, sorted.
 func items(t testing.TB, db *DB) []string {
 	t.Helper()
-	rows, err := db.Reader().Query(`SELECT item FROM orders ORDER BY item`)
+	rows, err := db.Reader().Query(`SELECT item FROM orders`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,7 @@ func items(t testing.TB, db *DB) []string {
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(all)
 	return all
 }
 
@@ -117,6 +118,7 @@ func wantUsable(t testing.TB, db *DB) {
 // their ends: it holds the writer until all of them are in line.
 func together(t testing.TB, db *DB, calls ...func()) {
 	t.Helper()
+	quiet(t, db)
 	db.writer.span = time.Hour
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -173,13 +175,31 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // trace records the leader's statements.
-func trace(db *DB) *[]string {
+func trace(t testing.TB, db *DB) *[]string {
+	t.Helper()
 	var all []string
-	db.writer.between = func(statement string, run func() error) error {
+	between(t, db, func(statement string, run func() error) error {
 		all = append(all, statement)
 		return run()
-	}
+	})
 	return &all
+}
+
+// between puts hook between the leader and the connection.
+func between(t testing.TB, db *DB, hook func(statement string, run func() error) error) {
+	t.Helper()
+	quiet(t, db)
+	db.writer.between = hook
+}
+
+// quiet waits until the writer has no leader.
+func quiet(t testing.TB, db *DB) {
+	t.Helper()
+	eventually(t, "the leader ends", func() bool {
+		db.writer.mu.Lock()
+		defer db.writer.mu.Unlock()
+		return !db.writer.leading
+	})
 }
 
 func equal[T any](t testing.TB, what string, got, want T) {

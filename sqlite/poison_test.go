@@ -29,15 +29,15 @@ func TestSwallowedConstraint(t *testing.T) {
 }
 
 // limitPages makes the database full on the writer's connection, until lifted.
-func limitPages(db *DB) (lift func()) {
+func limitPages(t *testing.T, db *DB) (lift func()) {
 	limit := "PRAGMA max_page_count=1" // the least it can be is the present size
-	db.writer.between = func(statement string, run func() error) error {
+	between(t, db, func(statement string, run func() error) error {
 		err := run()
 		if statement == "BEGIN IMMEDIATE" && err == nil {
 			_, err = db.writer.run.exec(context.Background(), limit)
 		}
 		return err
-	}
+	})
 	return func() { limit = "PRAGMA max_page_count=1000000" }
 }
 
@@ -53,7 +53,7 @@ func fill(ctx context.Context, tx Tx) (refrain.Result, error) {
 
 func TestSwallowedFull(t *testing.T) {
 	db := openShop(t)
-	lift := limitPages(db)
+	lift := limitPages(t, db)
 	err := run(db, call("k"), fill)
 	wantRow(t, err, "9", refrain.ErrUnavailable)
 	if !errors.Is(err, sqlite3.FULL) {
@@ -69,7 +69,7 @@ func TestSwallowedFull(t *testing.T) {
 
 func TestFullInGroup(t *testing.T) {
 	db := openShop(t)
-	lift := limitPages(db)
+	lift := limitPages(t, db)
 	defer lift()
 	var errs [3]error
 	together(t, db,

@@ -50,7 +50,7 @@ func markdown(text json.RawMessage) (string, error) {
 		if d.Status != 0 {
 			status = fmt.Sprint(d.Status)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", cell(d.Row), cell(d.When), status, code(d.Problem), yes(d.Retryable), cell(d.Effect))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", cell(d.Row), cell(d.When), status, literal(d.Problem), yes(d.Retryable), cell(d.Effect))
 	}
 	return b.String(), nil
 }
@@ -67,10 +67,10 @@ func contractTable(b *strings.Builder, contract json.RawMessage, horizons map[st
 			operation = m.value
 			continue
 		}
-		fmt.Fprintf(&rows, "| %s | %s |\n", code(m.name), code(m.value))
+		fmt.Fprintf(&rows, "| %s | %s |\n", literal(m.name), literal(m.value))
 	}
 	if horizon, ok := horizons[operation]; ok {
-		fmt.Fprintf(&rows, "| horizon | %s |\n", code(horizon.UTC().Format(time.RFC3339Nano)))
+		fmt.Fprintf(&rows, "| horizon | %s |\n", literal(horizon.UTC().Format(time.RFC3339Nano)))
 	}
 	fmt.Fprintf(b, "\n## %s\n\n| term | value |\n|---|---|\n%s", cell(operation), rows.String())
 	return nil
@@ -115,7 +115,7 @@ func plain(value json.RawMessage) string {
 // cell keeps text inside its table cell.
 func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
 
-func code(s string) string {
+func literal(s string) string {
 	if s == "" {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/refrain-dev/refrain"
 )
@@ -65,7 +66,8 @@ func diagnose(err error, started bool) *failure {
 }
 
 func (f *failure) print(w io.Writer) {
-	fmt.Fprintf(w, "refrain: %s\nhint: %s\n", oneLine(f.err.Error()), f.hint)
+	said := strings.TrimPrefix(f.err.Error(), "refrain: ") // the library's errors begin with it, too
+	fmt.Fprintf(w, "refrain: %s\nhint: %s\n", oneLine(said), f.hint)
 }
 
 // oneLine keeps an error of several parts on its line.

@@ -46,6 +46,10 @@ func (m *Main) runTour(ctx context.Context) (err error) {
 	if err := m.printTour(report); err != nil {
 		return err
 	}
+	return verdict(report)
+}
+
+func verdict(report tour.Report) error {
 	if !report.OK() {
 		return differs("the lines that are not ok say what was seen", "the guarantee does not hold here")
 	}
