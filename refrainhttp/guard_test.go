@@ -73,7 +73,7 @@ func TestOrder(t *testing.T) {
 	s := open(t, orders, place)
 	s.post(secretKey)
 	_ = s.db.Close() // any lookup now is a 503
-	for who, status := range map[string]int{"nobody": 401, "guest": 403} {
+	for who, status := range map[string]int{"nobody": 401, "guest": 403, "outage": 503, "empty": 503} {
 		r := request(secretKey, "")
 		r.Body, r.ContentLength = unread{t}, -1
 		r.Header.Set("Authorization", who)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"testing"
@@ -243,7 +242,7 @@ func TestAnswerSizes(t *testing.T) {
 			s.wantEffects(1)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 0 {
+	if left := files(t, dir); len(left) != 0 {
 		t.Errorf("temporary files are left: %v", left)
 	}
 }
@@ -252,8 +251,14 @@ func TestKeepDigestIsTheBodysDigest(t *testing.T) {
 	t.Parallel()
 	c := orders
 	c.MaxResponse, c.KeepDigest = 4, true
-	s := open(t, c, answer(200, "hello, digest", put))
-	s.post(secretKey)
+	s := open(t, c, func(w http.ResponseWriter, r *http.Request, tx memstore.Tx) error {
+		_, _ = io.WriteString(w, "he")
+		_, err := io.WriteString(w, "llo, digest")
+		return err
+	})
+	if got := text(t, s.post(secretKey)); got != "hello, digest" {
+		t.Errorf("the first client got %q", got)
+	}
 	seen, _, err := s.db.Load(t.Context(), identity(secretKey))
 	if err != nil {
 		t.Fatal(err)
@@ -264,15 +269,30 @@ func TestKeepDigestIsTheBodysDigest(t *testing.T) {
 	}
 }
 
-// foreign replays a result that no handler made.
-type foreign struct{}
+// foreign replays a result that this guard did not make.
+type foreign struct{ result refrain.Result }
 
-func (foreign) Execute(context.Context, refrain.Call, func(context.Context, memstore.Tx) (refrain.Result, error)) (refrain.Outcome, error) {
-	return refrain.Outcome{State: record.Confirmed, Replayed: true, Ref: "op_1", Result: refrain.Result{Body: []byte("{}")}}, nil
+func (f foreign) Execute(context.Context, refrain.Call, func(context.Context, memstore.Tx) (refrain.Result, error)) (refrain.Outcome, error) {
+	return refrain.Outcome{State: record.Confirmed, Replayed: true, Ref: "op_1", Result: f.result}, nil
 }
 
 func TestLibraryResultIsNotReplayed(t *testing.T) {
 	t.Parallel()
-	s := &shop{t: t, http: refrainhttp.Handle(guard, foreign{}, orders, place)}
+	library := foreign{refrain.Result{Body: []byte("{}")}}
+	s := &shop{t: t, http: refrainhttp.Handle(guard, library, orders, place)}
 	wantProblem(t, s.post(secretKey), 500, "record-unreadable")
+}
+
+// TestReplayTrustsNoRecord: what must not be replayed is not, whoever stored it.
+func TestReplayTrustsNoRecord(t *testing.T) {
+	t.Parallel()
+	other := foreign{refrain.Result{Status: 201, Body: []byte("x"), Header: [][2]string{
+		{"Set-Cookie", "a=1"}, {"Idempotency-Status", "key-reused"}, {"Content-Length", "99"}, {"X-Kept", "yes"},
+	}}}
+	s := &shop{t: t, http: refrainhttp.Handle(guard, other, orders, place)}
+	res := s.post(secretKey)
+	if res.Header["Set-Cookie"] != nil || res.Header.Get("Content-Length") != "1" || res.Header.Get("X-Kept") != "yes" {
+		t.Errorf("header = %v", res.Header)
+	}
+	wantReplay(t, res, 201, "x")
 }

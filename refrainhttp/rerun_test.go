@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,18 +78,35 @@ func TestRerunOutlivesAFault(t *testing.T) {
 
 // TestMultipartRerun: the form is parsed anew in each run.
 func TestMultipartRerun(t *testing.T) {
-	t.Parallel()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	h := refrainhttp.Handle(guard, &twice{}, orders, func(w http.ResponseWriter, r *http.Request, _ memstore.Tx) error {
 		if err := r.ParseMultipartForm(1); err != nil {
 			return err
+		}
+		if len(files(t, dir)) == 0 {
+			t.Error("the upload is not in a file: the test shows nothing")
 		}
 		_, err := io.WriteString(w, r.FormValue("sku"))
 		return err
 	})
 	s := &shop{t: t, http: h}
-	r := request(secretKey, "--b\r\nContent-Disposition: form-data; name=\"sku\"\r\n\r\nA-1\r\n--b--\r\n")
+	r := request(secretKey, "--b\r\nContent-Disposition: form-data; name=\"sku\"\r\n\r\nA-1\r\n"+
+		"--b\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a.png\"\r\n\r\n"+strings.Repeat("x", 100<<10)+"\r\n--b--\r\n")
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	if res := s.do(r); res.StatusCode != 200 || text(t, res) != "A-1" {
 		t.Errorf("answer = %d", res.StatusCode)
 	}
+	if left := files(t, dir); len(left) != 0 {
+		t.Errorf("uploads are left: %v", left)
+	}
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

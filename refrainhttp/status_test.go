@@ -51,9 +51,14 @@ func TestStatusHides(t *testing.T) {
 	s := open(t, orders, place)
 	ref := s.post(secretKey).Header.Get("Idempotency-Ref")
 	other := s.post("k", "Authorization", "south").Header.Get("Idempotency-Ref")
+	refund := orders
+	refund.Operation = "orders.refund"
+	elsewhere := &shop{t: t, db: s.db, http: refrainhttp.Handle(guard, s.db, refund, place)}
+	unlisted := elsewhere.post("k").Header.Get("Idempotency-Ref")
 	answers := map[string]string{}
 	for name, res := range map[string]*http.Response{
 		"foreign":   s.ask("/v1/operations/" + other),
+		"unlisted":  s.ask("/v1/operations/" + unlisted),
 		"unknown":   s.ask("/v1/operations/" + record.NewRef(noon)),
 		"malformed": s.ask("/v1/operations/op_x%27%20OR%201"),
 		"forgotten": func() *http.Response { s.pass(31 * 24 * time.Hour); return s.ask("/v1/operations/" + ref) }(),

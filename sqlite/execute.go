@@ -21,7 +21,7 @@ func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx co
 	return call.Drive(ctx, &db.driver, db.opts.Observer, func(ctx context.Context, c *record.Claim) (rec *record.Record, fresh bool, err error) {
 		patience := db.opts.Busy
 		if c.Hasty {
-			patience = min(patience, haste)
+			patience = min(patience, db.haste)
 		}
 		err = db.writer.do(&member{
 			ctx:      ctx,

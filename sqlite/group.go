@@ -220,8 +220,11 @@ func (w *writer) await(m *member, interrupt func()) error {
 				timer.Reset(overrun) // in the engine's own statements, before or after the effect
 				continue
 			}
-			interrupt()
-			if s := (&session{guard: w.guard, m: m}); s.end(t) {
+			if t.finish() { // first, so that the effect cannot end by what interrupts it
+				interrupt()
+				if w.guard != nil {
+					w.guard.reclaim()
+				}
 				m.revoked = true
 				return &refrain.Error{Problem: refrain.ErrNotExecuted, Row: "14",
 					Err: fmt.Errorf("sqlite: the effect did not end within %v", m.limit)}

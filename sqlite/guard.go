@@ -87,16 +87,20 @@ func (g *guard) begin(t *turn) {
 // end takes the connection back from t and closes what t left open. ok is false
 // when somebody did so before.
 func (g *guard) end(t *turn) (ok bool) {
+	if ok = t.finish(); ok {
+		g.reclaim()
+	}
+	return ok
+}
+
+// reclaim makes the connection the engine's again after a turn has finished.
+func (g *guard) reclaim() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if ok = t.finish(); !ok {
-		return false
-	}
 	for s := range g.held {
 		_ = s.close()
 	}
 	g.turn = nil
-	return true
 }
 
 // setStop sets the context that interrupts statements of the group.

@@ -133,6 +133,7 @@ func together(t testing.TB, db *DB, calls ...func()) {
 // hold takes the writer until release is called.
 func hold(t testing.TB, db *DB, wg *sync.WaitGroup) (release func()) {
 	t.Helper()
+	db.haste = time.Hour // who waits in line keeps its place
 	holding, released := make(chan struct{}), make(chan struct{})
 	wg.Go(func() {
 		err := db.Update(context.Background(), func(context.Context, Tx) error {

@@ -25,6 +25,7 @@ type DB struct {
 	lookups runner  // the engine's
 	owned   bool    // the handles are ours to close
 	writer  *writer
+	haste   time.Duration
 	driver  record.Driver
 	recent  recent
 	parked  func() // between the delete and the commit of Forget; tests set it
@@ -142,6 +143,7 @@ func (db *DB) init(w *writer) {
 	w.idle = sync.NewCond(&w.mu)
 	w.slow = make(map[string]time.Time)
 	db.writer = w
+	db.haste = haste
 	db.driver.Load = db.Load
 	db.driver.Late = db.late
 	db.driver.Unseen = func(c *record.Claim) bool { return !db.recent.met(c.Hash) }

@@ -64,13 +64,13 @@ func serveDemo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("demo.out"), []byte(printed.String()), 0o600))
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+func quit(ts *testscript.TestScript, neg bool, args []string) {
 	demosMu.Lock()
 	p := demos[ts]
 	delete(demos, ts)
 	demosMu.Unlock()
 	if neg || len(args) != 0 || p == nil {
-		ts.Fatalf("usage: stop, after serve")
+		ts.Fatalf("usage: quit, after serve")
 	}
 	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.rest.Wait()

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 //	                         sets $URL, keeps what it printed as demo.out
 //	paste                    sends the requests demo printed, in order
 //	http METHOD URL [FIELD… -- BODY]   sends a request and prints the answer
-//	stop                     ends the demo as a service manager does; it must exit 0
+//	quit                     ends the demo as a service manager does; it must exit 0
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -37,7 +37,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"code": code, "sql": sql, "serve": serveDemo, "paste": paste, "http": request, "stop": stop,
+			"code": code, "sql": sql, "serve": serveDemo, "paste": paste, "http": request, "quit": quit,
 		},
 	})
 }

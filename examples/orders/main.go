@@ -1,0 +1,114 @@
+// Command orders is a small order service whose POST is safe to retry.
+//
+//	go run ./orders
+//	curl -i localhost:8081/orders -H 'Authorization: Bearer north' -H 'Idempotency-Key: k1' -d '{"item":"tea"}'
+//
+// Send the request again: the same answer comes back and no second order exists.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/refrainhttp"
+	"github.com/refrain-dev/refrain/sqlite"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, "localhost:8081", "orders.db"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, addr, path string) error {
+	shop, err := open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer shop.Close(context.WithoutCancel(ctx))
+	server := &http.Server{Addr: addr, Handler: routes(shop), ReadHeaderTimeout: 5 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// open makes the tables. A service in production leaves that to its deployment:
+// a missing table is an alarm, not a fresh start.
+func open(ctx context.Context, path string) (*sqlite.DB, error) {
+	shop, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := shop.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	if err := shop.Setup(ctx, `CREATE TABLE IF NOT EXISTS orders (
+		id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, item TEXT NOT NULL, refrain_ref TEXT NOT NULL UNIQUE)`); err != nil {
+		return nil, err
+	}
+	return shop, shop.Register(ctx, createOrder)
+}
+
+var createOrder = refrain.Contract{
+	Operation: "orders.create", Schema: "1",
+	ReplayFor: 24 * time.Hour, RememberFor: 30 * 24 * time.Hour,
+}
+
+func routes(shop *sqlite.DB) http.Handler {
+	guard := refrainhttp.Guard{Principal: principal, StatusPath: "/operations"}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", refrainhttp.Handle(guard, shop, createOrder, create))
+	status := refrainhttp.Status(guard, shop, createOrder)
+	mux.Handle("/operations", status)
+	mux.Handle("/operations/", status)
+	mux.Handle(refrainhttp.WellKnownPath, refrainhttp.WellKnown(guard, shop, createOrder))
+	return mux
+}
+
+// principal stands for real authentication: the token names the tenant.
+func principal(r *http.Request) (refrain.Scope, error) {
+	tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || tenant == "" {
+		return refrain.Scope{}, refrain.ErrUnauthenticated
+	}
+	return refrain.Tenant(tenant), nil
+}
+
+// create is an ordinary handler with a transaction. The ref on the row, with
+// its unique index, lets the business data itself enforce at most one.
+func create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
+	var order struct {
+		Item string `json:"item"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&order); err != nil || order.Item == "" {
+		http.Error(w, "an order needs an item", http.StatusBadRequest) // nothing written: the key stays free
+		return nil
+	}
+	call, _ := refrain.CallFrom(r.Context())
+	res, err := tx.ExecContext(r.Context(), `INSERT INTO orders (tenant, item, refrain_ref) VALUES (?, ?, ?)`,
+		call.Scope.Get("tenant"), order.Item, call.Ref)
+	if err != nil {
+		return err
+	}
+	id, err := res.LastInsertId()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", fmt.Sprintf("/orders/%d", id))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	return json.NewEncoder(w).Encode(map[string]any{"id": id, "item": order.Item})
+}
