@@ -57,6 +57,9 @@ var thirdParty = map[string][]string{
 	"watermill": {"github.com/ThreeDotsLabs/"},
 }
 
+// testTools are what the tests of modules with third-party libraries may use beyond them.
+var testTools = []string{"go.uber.org/goleak"}
+
 // owner returns the row of mayImport a directory falls under, or "" for an unknown package.
 // Below a library only internal directories count as part of it.
 func owner(dir string) string {
@@ -82,7 +85,7 @@ func violation(dir string, test bool, imported string) string {
 		first, _, _ := strings.Cut(imported, "/")
 		free := slices.Equal(mayImport[from], anything) || !strings.Contains(first, ".")
 		allowed := func(prefix string) bool { return strings.HasPrefix(imported, prefix) }
-		if free || slices.ContainsFunc(thirdParty[from], allowed) {
+		if free || slices.ContainsFunc(thirdParty[from], allowed) || test && thirdParty[from] != nil && slices.Contains(testTools, imported) {
 			return ""
 		}
 		return "third-party import"

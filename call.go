@@ -2,7 +2,6 @@ package refrain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +21,8 @@ type Call struct {
 	Input any
 	// Actor is the acting principal, stored beside the identity.
 	Actor string
+	// Wait shortens the contract's Wait for this call; negative means none.
+	Wait time.Duration
 
 	// Print replaces Input where the caller has fingerprinted the request
 	// itself, as the HTTP guard does; Recompute does so under another rule.
@@ -49,44 +50,20 @@ func (c Call) Claim() (*record.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	policy := c.Contract.policy()
+	if c.Wait != 0 {
+		policy.Wait = min(policy.Wait, max(c.Wait, 0))
+	}
 	id := Identity{Scope: c.Scope.encoded, Operation: c.Contract.Operation, Key: c.Key}
 	return &record.Claim{
 		Identity:        id,
 		Hash:            id.Hash(),
-		Policy:          c.Contract.policy(),
+		Policy:          policy,
 		Request:         record.Request{Key: c.Key, Print: print, Recompute: c.Recompute},
 		Actor:           c.Actor,
 		IdentityVersion: c.Contract.IdentityVersion(),
 		Contract:        c.Contract.MarshalJSON,
 	}, nil
-}
-
-func (c Call) print() (fingerprint.Print, error) {
-	if c.Print != nil {
-		return *c.Print, nil
-	}
-	rule, input := c.Contract.Rule, []byte(nil)
-	switch in := c.Input.(type) {
-	case []byte:
-		input = in
-	case nil:
-	default:
-		var err error
-		if input, err = json.Marshal(in); err != nil {
-			return fingerprint.Print{}, fmt.Errorf("refrain: the call's input: %w", err)
-		}
-		if rule == "" {
-			rule = fingerprint.RuleJSON
-		}
-	}
-	if rule == "" {
-		rule = fingerprint.RuleRaw
-	}
-	print, err := fingerprint.Bytes(rule, c.Contract.Schema, input)
-	if err != nil {
-		return print, &Error{Problem: ErrBodyNotCanonical, Row: "13", Err: err}
-	}
-	return print, nil
 }
 
 // run is how an engine carries out a claim: it returns the record and whether

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/fingerprint"
@@ -142,5 +143,23 @@ func TestClaimPrint(t *testing.T) {
 	c.Print = &own
 	if got := claimOf(t, c).Request.Print; got != own {
 		t.Errorf("print %+v, want the caller's own", got)
+	}
+}
+
+func TestCallWait(t *testing.T) {
+	for _, tt := range []struct{ contract, call, want time.Duration }{
+		{0, 0, refrain.DefaultWait},
+		{0, time.Second, time.Second},
+		{0, time.Minute, refrain.DefaultWait}, // never longer than the contract's
+		{time.Minute, 3 * time.Second, 3 * time.Second},
+		{0, -1, 0},
+		{-1, time.Second, 0},
+	} {
+		call := refrain.Call{Contract: refrain.Contract{Operation: "a", Schema: "1", ReplayFor: 1e9, RememberFor: 1e9, Wait: tt.contract},
+			Scope: refrain.Tenant("north"), Key: "k", Wait: tt.call}
+		claim, err := call.Claim()
+		if err != nil || claim.Policy.Wait != tt.want {
+			t.Errorf("contract %v, call %v: %v, %v; want %v", tt.contract, tt.call, claim.Policy.Wait, err, tt.want)
+		}
 	}
 }

@@ -104,8 +104,7 @@ func digestBody(content []byte, rule string, m media, exactNames bool) ([sha256.
 		if isBlank(content) {
 			return sha256.Sum256(nil), nil
 		}
-		canonical, err := CanonicalJSON(content, exactNames)
-		return sha256.Sum256(canonical), err
+		return digestJSON(content, exactNames)
 	case RuleForm:
 		return digestForm(content)
 	case RuleMultipart:

@@ -1,5 +1,12 @@
 package fingerprint
 
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"sync"
+)
+
 // MaxDepth is the deepest nesting of arrays and objects that has a canonical
 // form. It also bounds the work of putting nested names in order.
 const MaxDepth = 128
@@ -17,25 +24,18 @@ const MaxDepth = 128
 // exactNames, names in one object that encoding/json would take for the same
 // field because they differ only by case folding. src is not altered.
 func CanonicalJSON(src []byte, exactNames bool) ([]byte, error) {
-	size := len(src) + len(src)/8 + 16
-	s := scanner{
-		src:     src,
-		out:     make([]byte, 0, size),
-		members: make([]member, 0, 32),
-		names:   make([]byte, 0, 256),
-		scratch: make([]byte, 0, size),
-		folds:   make([]fold, 0, 16),
-		exact:   exactNames,
-	}
-	s.space()
-	if err := s.value(0); err != nil {
-		return nil, err
-	}
-	s.space()
-	if s.pos < len(src) {
-		return nil, s.fail(s.pos, ReasonJSON)
-	}
-	return s.out, nil
+	s := newScanner(src, exactNames)
+	defer s.release()
+	text, err := s.text()
+	return bytes.Clone(text), err
+}
+
+// digestJSON is the SHA-256 of the canonical form.
+func digestJSON(src []byte, exactNames bool) ([sha256.Size]byte, error) {
+	s := newScanner(src, exactNames)
+	defer s.release()
+	text, err := s.text()
+	return sha256.Sum256(text), err
 }
 
 // isBlank reports whether a body holds nothing but JSON whitespace.
@@ -55,6 +55,39 @@ type scanner struct {
 	scratch []byte
 	folds   []fold
 	exact   bool
+}
+
+// scanners keeps buffers of ordinary size for the next body.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+const keepBuffers = 64 << 10
+
+func newScanner(src []byte, exactNames bool) *scanner {
+	s := scanners.Get().(*scanner)
+	s.src, s.exact = src, exactNames
+	s.out = slices.Grow(s.out, len(src)+len(src)/8)
+	return s
+}
+
+func (s *scanner) release() {
+	if cap(s.out) > keepBuffers || cap(s.scratch) > keepBuffers || cap(s.names) > keepBuffers {
+		return
+	}
+	*s = scanner{out: s.out[:0], members: s.members[:0], names: s.names[:0], scratch: s.scratch[:0], folds: s.folds[:0]}
+	scanners.Put(s)
+}
+
+// text reads src and returns its canonical form, valid until release.
+func (s *scanner) text() ([]byte, error) {
+	s.space()
+	if err := s.value(0); err != nil {
+		return nil, err
+	}
+	s.space()
+	if s.pos < len(s.src) {
+		return nil, s.fail(s.pos, ReasonJSON)
+	}
+	return s.out, nil
 }
 
 func (s *scanner) fail(at int, why Reason) error {

@@ -16,7 +16,7 @@ var (
 	_ record.Store         = (*DB)(nil)
 )
 
-// ErrClosed: the store was closed.
+// ErrClosed says that the store was closed.
 var ErrClosed = errors.New("memstore: closed")
 
 // Options configure a store; the zero value works.
@@ -129,6 +129,41 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 		}
 		return nil
 	})
+}
+
+// Contracts returns the registered contracts by operation, in their published
+// form, JSON.
+func (db *DB) Contracts(ctx context.Context) (map[string]string, error) {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if err := db.readable(ctx); err != nil {
+		return nil, err
+	}
+	contracts := make(map[string]string)
+	for id, op := range db.operations.all(false) {
+		contracts[id] = string(op.contract)
+	}
+	return contracts, nil
+}
+
+// Horizon returns the latest birth of any final record of the operation ever
+// forgotten; zero if none was.
+func (db *DB) Horizon(ctx context.Context, operation string) (time.Time, error) {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if err := db.readable(ctx); err != nil {
+		return time.Time{}, err
+	}
+	op, _ := db.operations.get(operation, false)
+	return op.horizon, nil
+}
+
+// readable refuses readers, who hold mu, whose time is over or who come too late.
+func (db *DB) readable(ctx context.Context) error {
+	if db.closed {
+		return ErrClosed
+	}
+	return ctx.Err()
 }
 
 // operation returns the stored operation, new if there is none; its identity

@@ -49,7 +49,12 @@ func (db *DB) ExecuteIn(ctx context.Context, tx Tx, call refrain.Call, effect fu
 	}
 	t.callers = true
 	return call.Join(ctx, db.options.Observer, func(ctx context.Context, c *record.Claim) (*record.Record, bool, error) {
-		return t.execute(ctx, c, effect)
+		rec, fresh, err := t.execute(ctx, c, effect)
+		var refusal *record.Error
+		if errors.As(err, &refusal) && refusal.Problem == record.TooLate {
+			refusal.Err = db.late(ctx, c, refusal.Now) // elsewhere the driver does it
+		}
+		return rec, fresh, err
 	})
 }
 
@@ -70,11 +75,7 @@ func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) 
 		return seen.Record, false, nil
 	case record.Execute:
 	default:
-		refusal := record.Refusal(decision, seen, c, now)
-		if decision.Review {
-			refusal.Err = db.late(ctx, c, now)
-		}
-		return nil, false, refusal
+		return nil, false, record.Refusal(decision, seen, c, now)
 	}
 	op, err := t.operation(c.Identity.Operation, c.IdentityVersion)
 	if err != nil {

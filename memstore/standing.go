@@ -107,7 +107,7 @@ func (db *DB) late(_ context.Context, c *record.Claim, now time.Time) error {
 	return nil
 }
 
-// Tamper, for tests, changes a stored record behind the store's back:
+// Tamper changes a stored record behind the store's back, for tests:
 // [record.ErrNotFound] when there is none.
 func (db *DB) Tamper(ctx context.Context, id record.Identity, change func(rec *record.Record)) error {
 	return db.within(ctx, func(t *transaction) error {

@@ -31,6 +31,15 @@ func TestSetFence(t *testing.T) {
 	if _, err := db.Execute(t.Context(), call("k"), writes("a")); !errors.Is(err, refrain.ErrTooLate) {
 		t.Errorf("Execute under the fence: %v, want ErrTooLate", err)
 	}
+	if err := db.Update(t.Context(), func(tx memstore.Tx) error {
+		_, err := db.ExecuteIn(t.Context(), tx, call("k"), writes("a"))
+		return err
+	}); !errors.Is(err, refrain.ErrTooLate) {
+		t.Errorf("ExecuteIn under the fence: %v, want ErrTooLate", err)
+	}
+	if reviews := db.Reviews(); len(reviews) != 1 || reviews[0].Count != 2 {
+		t.Errorf("reviews are %+v, want both refusals of one identity", reviews)
+	}
 	first.Ended = true
 	if _, err := db.SetFence(t.Context(), first); err != nil {
 		t.Fatal(err)
@@ -116,5 +125,45 @@ func TestCloseFailsARunningTransaction(t *testing.T) {
 	}
 	if len(keys(db)) != 0 {
 		t.Errorf("rows %v were committed", keys(db))
+	}
+}
+
+func TestRegisterKeepsThePublishedForm(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{})
+	longer := contract
+	longer.RememberFor *= 2
+	for _, c := range []refrain.Contract{contract, longer} {
+		if err := db.Register(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		want, err := c.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Contracts(t.Context()); err != nil || len(got) != 1 || got[c.Operation] != string(want) {
+			t.Errorf("Contracts = %v, %v; want %s", got, err, want)
+		}
+	}
+}
+
+func TestHorizon(t *testing.T) {
+	t.Parallel()
+	now := dawn
+	db := memstore.New(memstore.Options{Now: func() time.Time { return now }})
+	const key = "019df192-7300-7000-8000-000000000001" // a UUIDv7
+	if _, err := db.Execute(t.Context(), call(key), writes("a")); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(contract.RememberFor)
+	if n, err := db.Forget(t.Context(), 1); n != 1 || err != nil {
+		t.Fatalf("Forget = %d, %v", n, err)
+	}
+	born, _ := contract.KeyTime.Birth(key)
+	if horizon, err := db.Horizon(t.Context(), contract.Operation); err != nil || !horizon.Equal(born) {
+		t.Errorf("Horizon = %v, %v; want %v", horizon, err, born)
+	}
+	if horizon, err := db.Horizon(t.Context(), "unheard"); err != nil || !horizon.IsZero() {
+		t.Errorf("Horizon of an unheard operation = %v, %v", horizon, err)
 	}
 }

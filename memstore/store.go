@@ -21,13 +21,10 @@ type stored struct {
 
 // Load implements [record.Store].
 func (db *DB) Load(ctx context.Context, id record.Identity) (record.Seen, time.Time, error) {
-	if err := ctx.Err(); err != nil {
-		return record.Seen{}, time.Time{}, err
-	}
 	db.mu.RLock()
 	defer db.mu.RUnlock()
-	if db.closed {
-		return record.Seen{}, time.Time{}, ErrClosed
+	if err := db.readable(ctx); err != nil {
+		return record.Seen{}, time.Time{}, err
 	}
 	seen, err := db.seen(id, false)
 	return seen, db.options.Now(), err
@@ -38,7 +35,7 @@ func (db *DB) Load(ctx context.Context, id record.Identity) (record.Seen, time.T
 func (db *DB) seen(id record.Identity, mine bool) (record.Seen, error) {
 	var seen record.Seen
 	if row, ok := db.records.get(id, mine); ok {
-		if err := readable(id, row.rec); err != nil {
+		if err := sound(id, row.rec); err != nil {
 			return seen, err
 		}
 		seen.Record = clone(row.rec)
@@ -56,8 +53,8 @@ func (db *DB) seen(id record.Identity, mine bool) (record.Seen, error) {
 	return seen, nil
 }
 
-// readable refuses what this version cannot stand for.
-func readable(id record.Identity, rec *record.Record) error {
+// sound refuses what this version cannot stand for.
+func sound(id record.Identity, rec *record.Record) error {
 	switch {
 	case rec.Format > record.Format:
 		return fmt.Errorf("memstore: format %d: %w", rec.Format, record.ErrNewerFormat)
@@ -73,20 +70,17 @@ func readable(id record.Identity, rec *record.Record) error {
 
 // Find implements [record.Store].
 func (db *DB) Find(ctx context.Context, ref string) (record.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return record.Record{}, err
-	}
 	db.mu.RLock()
 	defer db.mu.RUnlock()
-	if db.closed {
-		return record.Record{}, ErrClosed
+	if err := db.readable(ctx); err != nil {
+		return record.Record{}, err
 	}
 	id, ok := db.refs.get(ref, false)
 	if !ok {
 		return record.Record{}, record.ErrNotFound
 	}
 	row, _ := db.records.get(id, false)
-	if err := readable(id, row.rec); err != nil {
+	if err := sound(id, row.rec); err != nil {
 		return record.Record{}, err
 	}
 	return *clone(row.rec), nil
@@ -134,13 +128,10 @@ func (t *transaction) write(replaced, rec *record.Record, born time.Time) {
 
 // List implements [record.Store].
 func (db *DB) List(ctx context.Context, like record.Record, limit int) ([]record.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	db.mu.RLock()
 	defer db.mu.RUnlock()
-	if db.closed {
-		return nil, ErrClosed
+	if err := db.readable(ctx); err != nil {
+		return nil, err
 	}
 	var found []record.Record
 	for _, row := range db.records.all(false) {
@@ -169,7 +160,7 @@ func (db *DB) Forget(ctx context.Context, limit int) (int, error) {
 	err := db.within(ctx, func(t *transaction) error {
 		now := db.options.Now()
 		for id, row := range db.records.all(true) {
-			if readable(id, row.rec) == nil && row.rec.State.Final() && !row.rec.Disputed && !now.Before(row.rec.RememberUntil) {
+			if sound(id, row.rec) == nil && row.rec.State.Final() && !row.rec.Disputed && !now.Before(row.rec.RememberUntil) {
 				due = append(due, row)
 			}
 		}

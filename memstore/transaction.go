@@ -32,20 +32,14 @@ func (db *DB) begin(ctx context.Context) (*transaction, error) {
 		return nil, fmt.Errorf("memstore: waiting for the running transaction: %w", context.Cause(ctx))
 	}
 	t := &transaction{db: db}
-	if err := db.open(); err != nil {
+	db.mu.RLock()
+	err := db.readable(ctx)
+	db.mu.RUnlock()
+	if err != nil {
 		t.end()
 		return nil, err
 	}
 	return t, nil
-}
-
-func (db *DB) open() error {
-	db.mu.RLock()
-	defer db.mu.RUnlock()
-	if db.closed {
-		return ErrClosed
-	}
-	return nil
 }
 
 // within runs f in a transaction and commits it, or neither.

@@ -155,3 +155,42 @@ func TestFlights(t *testing.T) {
 		}
 	})
 }
+
+// TestFenceSetMeanwhile: a call that was free to run when it looked, and waits
+// for its turn behind a new fence, is refused there and kept for review once.
+func TestFenceSetMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New(memstore.Options{})
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced, executed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := db.SetFence(t.Context(), memstore.Fence{Until: time.Now()})
+			fenced <- err
+		}()
+		synctest.Wait()
+		go func() {
+			_, err := db.Execute(t.Context(), call("k"), writes("a"))
+			executed <- err
+		}()
+		synctest.Wait()
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-fenced; err != nil {
+			t.Fatal(err)
+		}
+		if err := <-executed; !errors.Is(err, refrain.ErrTooLate) {
+			t.Errorf("Execute behind a new fence: %v, want ErrTooLate", err)
+		}
+		if reviews := db.Reviews(); len(reviews) != 1 || reviews[0].Count != 1 {
+			t.Errorf("reviews are %+v, want one refusal", reviews)
+		}
+		if len(keys(db)) != 0 {
+			t.Errorf("rows %v, want none", keys(db))
+		}
+	})
+}

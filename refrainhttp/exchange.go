@@ -62,10 +62,8 @@ func (x *exchange) call(key string) (refrain.Outcome, error) {
 		defer x.leave()
 		ctx = detached
 	}
-	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Print: &x.print, Recompute: x.recompute}
-	if wait, ok := preferredWait(x.r.Header); ok {
-		call.Contract.Wait = shorterWait(call.Contract.Wait, wait)
-	}
+	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Print: &x.print, Recompute: x.recompute,
+		Wait: preferredWait(x.r.Header)}
 	if x.Actor != nil {
 		call.Actor = x.Actor(x.r)
 	}

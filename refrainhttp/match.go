@@ -11,7 +11,7 @@ import (
 
 // fingerprint is the second half of row 13: what this request means.
 func (x *exchange) fingerprint() *record.Error {
-	print, err := x.printUnder(x.contract.Rule, x.contract.MeaningRule, x.contract.Schema)
+	print, err := x.contract.Fingerprint(x.meant(), x.contract.BodyLimit())
 	switch {
 	case err == nil:
 		x.print = print
@@ -24,33 +24,11 @@ func (x *exchange) fingerprint() *record.Error {
 
 // recompute is the deciding digest under the rule and schema of an older record.
 func (x *exchange) recompute(rule, schema string) (digest [32]byte, ok bool) {
-	var print fingerprint.Print
-	var err error
-	switch {
-	case x.contract.Meaning != nil && rule == x.contract.MeaningRule:
-		print, err = x.printUnder(x.contract.Rule, rule, schema)
-	case fingerprint.Known(rule):
-		print, err = x.printUnder(rule, "", schema)
-	default:
-		return digest, false
-	}
-	return print.Deciding, err == nil
-}
-
-func (x *exchange) printUnder(rule, meaning, schema string) (fingerprint.Print, error) {
-	req := x.meant(schema)
-	print, err := fingerprint.Compute(req, fingerprint.Options{
-		Rule: rule, ExactNames: x.contract.ExactNames, MaxBody: x.contract.BodyLimit(),
-	})
-	if err != nil || meaning == "" {
-		return print, err
-	}
-	command, err := x.contract.Meaning(req)
-	return fingerprint.Meaning(print, meaning, command), err
+	return x.contract.Recompute(x.meant(), rule, schema, x.contract.BodyLimit())
 }
 
 // meant is the request as a fingerprint sees it. The host is not part of it.
-func (x *exchange) meant(schema string) fingerprint.Request {
+func (x *exchange) meant() fingerprint.Request {
 	r := x.r
 	target := r.RequestURI
 	if !strings.HasPrefix(target, "/") {
@@ -62,7 +40,6 @@ func (x *exchange) meant(schema string) fingerprint.Request {
 		ContentType:     joined(r.Header["Content-Type"]),
 		ContentEncoding: joined(r.Header["Content-Encoding"]),
 		Query:           r.URL.RawQuery,
-		Schema:          schema,
 		Body:            x.body.bytes,
 	}
 	req.Route, req.PathValues = matched(r, target)

@@ -47,7 +47,7 @@ func contractHarness(t testing.TB, env storetest.Env, path string) opened {
 		return run()
 	}
 	// raw sees the file past the engine.
-	connector, err := connectorOf(path, "busy_timeout(5000)")
+	connector, err := connectorOf(path, "rw", "busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,13 +57,13 @@ func Open(path string, options ...Options) (*DB, error) {
 	if opts.Normal {
 		synchronous = "NORMAL"
 	}
-	connector, err := connectorOf(path, "busy_timeout(100)", "journal_mode(WAL)", "synchronous("+synchronous+")",
+	connector, err := connectorOf(path, "rwc", "busy_timeout(100)", "journal_mode(WAL)", "synchronous("+synchronous+")",
 		"foreign_keys(ON)", fmt.Sprintf("wal_autocheckpoint(%d)", walPages))
 	if err != nil {
 		return nil, err
 	}
 	readPragmas := []string{fmt.Sprintf("busy_timeout(%d)", opts.Busy.Milliseconds()), "query_only(ON)"}
-	reading, err := connectorOf(path, readPragmas...)
+	reading, err := connectorOf(path, "rw", readPragmas...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +71,23 @@ func Open(path string, options ...Options) (*DB, error) {
 	readers.SetMaxOpenConns(opts.Readers)
 	readers.SetMaxIdleConns(opts.Readers)
 
-	lookups := newReaders(source(path, readPragmas...), opts.Readers)
+	lookups := newReaders(source(path, "rw", readPragmas...), opts.Readers)
 	db := &DB{opts: opts, readers: readers, owned: true, lookups: lookups, closeLookups: lookups.close}
 	db.init(&writer{connect: connectOwn(connector), groups: true})
-	if err := db.openFile(path); err != nil {
+	if err := db.openFile(path, lookups); err != nil {
 		return nil, errors.Join(err, db.Close(context.Background()))
 	}
 	return db, nil
 }
 
 // openFile makes the file and its write-ahead log, and remembers which file it is.
-func (db *DB) openFile(path string) error {
-	err := db.writer.dial() // nobody leads yet
+func (db *DB) openFile(path string, lookups *readers) error {
+	began := time.Now()
+	err := db.writer.dial()                                                      // nobody leads yet
+	for attempt := 0; busy(err) && time.Since(began) < db.opts.Busy; attempt++ { // another process makes the file
+		time.Sleep(record.Backoff(time.Millisecond, 10*time.Millisecond, attempt))
+		err = db.writer.dial()
+	}
 	if err == nil {
 		err = checkLibrary(context.Background(), db.writer.run)
 	}
@@ -93,13 +98,15 @@ func (db *DB) openFile(path string) error {
 	if err != nil {
 		return err
 	}
-	db.writer.check = func() error {
+	check := func() error {
 		now, err := os.Stat(path)
 		if err != nil || !os.SameFile(opened, now) {
 			return errors.Join(errMoved, err)
 		}
 		return nil
 	}
+	db.writer.check = check
+	lookups.check = check
 	return nil
 }
 
@@ -172,14 +179,14 @@ func (db *DB) Close(ctx context.Context) error {
 // Reader is the read pool, for the application's own queries. It cannot write.
 func (db *DB) Reader() *sql.DB { return db.readers }
 
-// source is the data source name of path. The path is escaped, so it cannot
-// smuggle a parameter in.
-func source(path string, pragmas ...string) string {
-	query := url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}
+// source is the data source name of path, mode rwc to create the file or rw. The
+// path is escaped, so it cannot smuggle a parameter in.
+func source(path, mode string, pragmas ...string) string {
+	query := url.Values{"mode": {mode}, "_pragma": pragmas, "_txlock": {"immediate"}}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
 // connectorOf makes connections that run the pragmas first.
-func connectorOf(path string, pragmas ...string) (driver.Connector, error) {
-	return (&sqlitedriver.SQLite{}).OpenConnector(source(path, pragmas...))
+func connectorOf(path, mode string, pragmas ...string) (driver.Connector, error) {
+	return (&sqlitedriver.SQLite{}).OpenConnector(source(path, mode, pragmas...))
 }

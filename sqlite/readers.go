@@ -12,6 +12,7 @@ import (
 // one connection for one statement.
 type readers struct {
 	source string
+	check  func() error     // whether the file is still the one that was opened
 	slots  chan *statements // every slot is always here or with one lookup
 
 	mu     sync.Mutex
@@ -62,6 +63,9 @@ func (r *readers) open(s *statements) (err error) {
 		return errClosed
 	}
 	if s.conn == nil {
+		if err := r.check(); err != nil {
+			return err
+		}
 		s.conn, err = sqlite3.Open(r.source)
 	}
 	return err

@@ -116,6 +116,11 @@ func keyHostile[T any](f *fixture[T]) {
 			f.t.Errorf("key %q is stored as %+v, %v", call.Key, rec.Record, err)
 		}
 	}
+	for limit, want := range map[int]int{0: 100, 300: 300} {
+		if found, err := f.Store.List(f.ctx, record.Record{}, limit); err != nil || len(found) != want {
+			f.t.Errorf("List of %d records with limit %d = %d, %v; want %d", len(calls), limit, len(found), err, want)
+		}
+	}
 }
 
 // hostile is every fragment bare and in each frame, without repetition.

@@ -1,0 +1,5 @@
+//go:build race
+
+package refrainhttp_test
+
+const raced = true
