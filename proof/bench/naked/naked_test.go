@@ -83,7 +83,7 @@ func TestBare(t *testing.T) {
 	if err := n.Bare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if orders, records := n.count(t, "orders"), n.count(t, "records"); orders != 1 || records != 0 {
+	if orders, records := n.count(t, "orders"), n.count(t, "refrain_record"); orders != 1 || records != 0 {
 		t.Errorf("%d orders and %d records, want 1 and 0", orders, records)
 	}
 }
@@ -129,7 +129,7 @@ func TestGroupKeepsFailuresApart(t *testing.T) {
 	if _, err := n.Single(t.Context(), "taken"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.writer.ExecContext(t.Context(), "UPDATE records SET tenant = 'south'"); err != nil {
+	if _, err := n.writer.ExecContext(t.Context(), "UPDATE refrain_record SET scope = 'south'"); err != nil {
 		t.Fatal(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
@@ -150,7 +150,7 @@ func TestGroupKeepsFailuresApart(t *testing.T) {
 func TestMemberFailureUndoesItsEffect(t *testing.T) {
 	t.Parallel()
 	n := open(t)
-	const trap = `CREATE TRIGGER trap BEFORE INSERT ON records WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'trap'); END`
+	const trap = `CREATE TRIGGER trap BEFORE INSERT ON refrain_record WHEN NEW.key = X'626164' BEGIN SELECT RAISE(ABORT, 'trap'); END`
 	if _, err := n.writer.ExecContext(t.Context(), trap); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestMemberFailureUndoesItsEffect(t *testing.T) {
 	if batch[0].err != nil || batch[1].err == nil || batch[2].err != nil {
 		t.Errorf("errors %v, %v, %v; want only the second", batch[0].err, batch[1].err, batch[2].err)
 	}
-	if orders, records := n.count(t, "orders"), n.count(t, "records"); orders != 2 || records != 2 {
+	if orders, records := n.count(t, "orders"), n.count(t, "refrain_record"); orders != 2 || records != 2 {
 		t.Errorf("%d orders and %d records, want 2 and 2", orders, records)
 	}
 }
@@ -167,7 +167,7 @@ func TestMemberFailureUndoesItsEffect(t *testing.T) {
 func TestFailedGroupAcknowledgesNobody(t *testing.T) {
 	t.Parallel()
 	n := open(t)
-	const trap = `CREATE TRIGGER trap BEFORE INSERT ON records WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ROLLBACK, 'trap'); END`
+	const trap = `CREATE TRIGGER trap BEFORE INSERT ON refrain_record WHEN NEW.key = X'626164' BEGIN SELECT RAISE(ROLLBACK, 'trap'); END`
 	if _, err := n.writer.ExecContext(t.Context(), trap); err != nil {
 		t.Fatal(err)
 	}
