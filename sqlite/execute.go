@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ const haste = 20 * time.Millisecond
 // neither does. See [refrain.Executor].
 func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {
 	return call.Drive(ctx, &db.driver, db.opts.Observer, func(ctx context.Context, c *record.Claim) (rec *record.Record, fresh bool, err error) {
+		var refusal *record.Error // told by a record
 		patience := db.opts.Busy
 		if c.Hasty {
 			patience = min(patience, db.haste)
@@ -30,11 +32,20 @@ func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx co
 			limit:    c.Policy.MaxExecution,
 			commit:   c.Policy.CommitWait,
 			alone:    c.Policy.Solo,
-			work: func(s *session) error {
+			work: func(s *session) (err error) {
+				refusal = nil
 				rec, fresh, err = db.attempt(s, c, effect)
+				// What a record refuses waits for COMMIT as a replay does: the
+				// record may be a neighbour's, whose caller did not wait.
+				if e := new(record.Error); errors.As(err, &e) && e.Record != nil {
+					refusal, err = e, nil
+				}
 				return err
 			},
 		})
+		if err == nil && refusal != nil {
+			err = refusal
+		}
 		if err != nil {
 			return nil, false, migrated(err)
 		}

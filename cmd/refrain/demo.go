@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,11 +106,10 @@ func (m *Main) runDemo(ctx context.Context, f demoFlags) (err error) {
 	if err != nil {
 		return misused("choose another --listen address; port 0 takes a free one", "%w", err)
 	}
+	signal.Ignore(syscall.SIGPIPE) // whoever has read the address may close the pipe; the demo goes on
 	base := "http://" + listener.Addr().String()
 	fmt.Fprintf(m.Stdout, "listening on %s\n", base)
-	if err := m.printSamples(base, path); err != nil {
-		return errors.Join(err, listener.Close())
-	}
+	m.printSamples(base, path)
 	return serve(ctx, listener, api, drainFor+f.delay)
 }
 
@@ -153,7 +154,7 @@ func (m *Main) prepare(ctx context.Context, db *sqlite.DB, path string) error {
 }
 
 // drainFor is how long requests under way may still take at the end.
-const drainFor = 30 * time.Second
+const drainFor = 10 * time.Second
 
 // serve answers until ctx ends, then lets the requests under way finish.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, drain time.Duration) error {
@@ -176,14 +177,14 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, dra
 	return nil
 }
 
-func (m *Main) printSamples(base, path string) error {
+func (m *Main) printSamples(base, path string) {
 	samples := shop.Samples(base)
 	if m.json {
-		return printJSON(m.Stdout, map[string]any{"url": base, "database": "sqlite:" + path, "requests": samples})
+		_ = printJSON(m.Stdout, map[string]any{"url": base, "database": "sqlite:" + path, "requests": samples})
+		return
 	}
 	for _, s := range samples {
 		fmt.Fprintf(m.Stdout, "\n# %s\n# answers %d %s\n%s\n", s.Shows, s.Status, http.StatusText(s.Status), s.Curl())
 	}
-	_, err := fmt.Fprintf(m.Stdout, "\n# the same to look at: %s/\n", base)
-	return err
+	fmt.Fprintf(m.Stdout, "\n# the same to look at: %s/\n", base)
 }

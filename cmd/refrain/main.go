@@ -14,8 +14,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	// Never stopped: a process group and its manager may both send the signal,
+	// and the second must not cut off what the first one ends in order.
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	m := Main{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, CacheDir: os.UserCacheDir}
 	os.Exit(m.Run(ctx, os.Args[1:]))
 }

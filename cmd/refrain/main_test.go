@@ -10,8 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,6 +160,46 @@ func TestDemoInProcess(t *testing.T) {
 	cancel()
 	if exit := <-ended; exit != exitOK {
 		t.Errorf("exit code %d", exit)
+	}
+}
+
+// TestDemoOutlivesItsReader: whoever wants no more than the address may close
+// the pipe, here before the first line.
+func TestDemoOutlivesItsReader(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	read, write, err := os.Pipe()
+	if err := errors.Join(err, free.Close(), read.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("refrain", "demo", "--listen", address, "--db", "sqlite:"+filepath.Join(t.TempDir(), "demo.db"))
+	cmd.Stdout = write
+	if err := errors.Join(cmd.Start(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		if answer, err := http.Get("http://" + address + "/healthz"); err == nil {
+			answer.Body.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the demo ended before it was ready: %v", err)
+		default:
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the demo ended with %v", err)
 	}
 }
 

@@ -72,6 +72,7 @@ func quit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 || p == nil {
 		ts.Fatalf("usage: quit, after serve")
 	}
+	ts.Check(p.cmd.Process.Signal(syscall.SIGINT)) // both, as a terminal and a manager may
 	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.rest.Wait()
 	if err := p.cmd.Wait(); err != nil {
