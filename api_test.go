@@ -27,7 +27,7 @@ type surface struct {
 // budget caps the names a reader must learn; −1 is no cap.
 var budget = map[string]struct{ types, funcs int }{
 	".":      {types: 15, funcs: 12},
-	"record": {types: 15, funcs: -1},
+	"record": {types: 16, funcs: -1}, // fifteen and Edit, what a change writes
 }
 
 // TestAPI holds the exported names of the root module in api.txt, so that growth shows in review.

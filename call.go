@@ -133,6 +133,7 @@ func outcome(rec *record.Record, fresh bool) Outcome {
 		Ref:           rec.Ref,
 		State:         rec.State,
 		Replayed:      !fresh,
+		Actor:         rec.Actor,
 		CreatedAt:     rec.Created,
 		ReplayUntil:   rec.ReplayUntil,
 		RememberUntil: rec.RememberUntil,

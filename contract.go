@@ -29,6 +29,7 @@ const (
 	DefaultMaxExecution = 30 * time.Second
 	DefaultCommitWait   = 10 * time.Second
 	DefaultMaxWaiters   = 1000
+	DefaultLease        = 30 * time.Second
 )
 
 // Contract is the declared policy of one operation. Operation, Schema,
@@ -88,6 +89,19 @@ type Contract struct {
 	Async bool
 	// Observe decides, counts and marks, but never refuses or replays.
 	Observe bool
+
+	// Lease is how long the claim of a handler that commits for itself is held
+	// without a sign of its owner, by default 30 s. After it the outcome is
+	// unknown. At least 1 s.
+	Lease time.Duration
+	// RerunLost lets a retry run the handler again when the outcome of an attempt
+	// is unknown: the handler says that it is idempotent by itself. By default
+	// nothing re-runs and a person or a reconciler decides.
+	RerunLost bool
+	// FreeOn are the statuses by which a handler that commits for itself says
+	// that nothing happened; they free the key. None by default: no status
+	// proves that.
+	FreeOn []int
 
 	// Wait is how long a duplicate waits for the first, by default 2 s.
 	Wait time.Duration
@@ -174,6 +188,8 @@ func (c Contract) policy() record.Policy {
 		MaxWaiters:   orDefault(c.MaxWaiters, DefaultMaxWaiters),
 		MaxResult:    orDefault(c.MaxResponse, DefaultMaxResponse),
 		Digest:       c.KeepDigest,
+		Lease:        orDefault(c.Lease, DefaultLease),
+		Rerun:        c.RerunLost,
 		Solo:         c.Ungrouped,
 	}
 }

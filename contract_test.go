@@ -115,7 +115,7 @@ func TestContractDefaults(t *testing.T) {
 	want := record.Policy{
 		ReplayFor: day, RememberFor: 30 * day, Skew: 5 * time.Minute,
 		MaxExecution: 30 * time.Second, CommitWait: 10 * time.Second, Wait: 2 * time.Second,
-		MaxWaiters: 1000, MaxResult: 1 << 20,
+		MaxWaiters: 1000, MaxResult: 1 << 20, Lease: 30 * time.Second,
 	}
 	if got := policyOf(t, minimal()); got != want {
 		t.Errorf("defaults are\n%+v, want\n%+v", got, want)
@@ -141,10 +141,11 @@ func TestContractDefaults(t *testing.T) {
 	own.KeyTime, own.Skew, own.RunUntimed, own.Async = refrain.KeyTimeULID, time.Minute, true, true
 	own.Wait, own.MaxExecution, own.CommitWait = time.Second, 2*time.Second, 3*time.Second
 	own.MaxWaiters, own.MaxResponse, own.KeepDigest, own.Ungrouped = 7, 9, true, true
+	own.Lease, own.RerunLost = 4*time.Second, true
 	want = record.Policy{
 		ReplayFor: day, RememberFor: 30 * day, KeyTime: record.ULID, Skew: time.Minute, RunUntimed: true, Async: true,
 		Wait: time.Second, MaxExecution: 2 * time.Second, CommitWait: 3 * time.Second,
-		MaxWaiters: 7, MaxResult: 9, Digest: true, Solo: true,
+		MaxWaiters: 7, MaxResult: 9, Digest: true, Solo: true, Lease: 4 * time.Second, Rerun: true,
 	}
 	if got := policyOf(t, own); got != want {
 		t.Errorf("own values are\n%+v, want\n%+v", got, want)

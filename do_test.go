@@ -218,7 +218,10 @@ func TestCallFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := refrain.Running{Scope: c.Scope, Operation: "orders.create", Ref: done.Ref, Attempt: 1}
+	if inside.Fence == 0 {
+		t.Error("no fence")
+	}
+	want := refrain.Running{Scope: c.Scope, Operation: "orders.create", Ref: done.Ref, Attempt: 1, Fence: inside.Fence}
 	if inside != want || inside.Scope.Get("tenant") != "north & south" {
 		t.Errorf("running %+v, want %+v", inside, want)
 	}

@@ -43,7 +43,8 @@ type Outcome struct {
 	Result
 	Ref           string
 	State         record.State
-	Replayed      bool // the effect did not run for this call
+	Replayed      bool   // the effect did not run for this call
+	Actor         string // who acted, as the first call named them
 	CreatedAt     time.Time
 	ReplayUntil   time.Time
 	RememberUntil time.Time
@@ -55,6 +56,10 @@ type Running struct {
 	Operation string
 	Ref       string // stamp it on the business row, with a unique index
 	Attempt   int
+	// Fence rises with every attempt of the action. A handler that commits for
+	// itself can keep a paused, older attempt from overwriting a newer one:
+	// UPDATE … SET …, fence = ? WHERE id = ? AND fence <= ?
+	Fence int64
 }
 
 // CallFrom returns the action that runs on ctx, ok = false outside an effect.
@@ -63,5 +68,5 @@ func CallFrom(ctx context.Context) (running Running, ok bool) {
 	if !ok {
 		return Running{}, false
 	}
-	return Running{Scope{rec.Identity.Scope}, rec.Identity.Operation, rec.Ref, rec.Attempt}, true
+	return Running{Scope{rec.Identity.Scope}, rec.Identity.Operation, rec.Ref, rec.Attempt, rec.Fence}, true
 }

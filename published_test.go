@@ -32,7 +32,9 @@ const published = `{
   "mode": "enforce",
   "untimed_at_fence": "review",
   "wait": "PT2S",
-  "max_execution": "PT30S"
+  "max_execution": "PT30S",
+  "lease": "PT30S",
+  "on_lost": "unknown"
 }`
 
 const publishedWhole = `{
@@ -59,7 +61,9 @@ const publishedWhole = `{
   "mode": "observe",
   "untimed_at_fence": "execute",
   "wait": "PT0.25S",
-  "max_execution": "PT1M0.5S"
+  "max_execution": "PT1M0.5S",
+  "lease": "PT30S",
+  "on_lost": "unknown"
 }`
 
 func TestContractPublished(t *testing.T) {
@@ -184,6 +188,39 @@ func TestIdentityVersion(t *testing.T) {
 		}
 		if claim.IdentityVersion != version {
 			t.Errorf("the claim carries %q, want %q", claim.IdentityVersion, version)
+		}
+	}
+}
+
+// TestPublishedContractReadsBack: what is published says the same when it is
+// read and published again.
+func TestPublishedContractReadsBack(t *testing.T) {
+	full := minimal()
+	full.Dimensions, full.KeyTime, full.Skew = []string{"tenant", "region"}, refrain.KeyTimeNone, -1
+	full.Fields, full.Rule, full.ExactNames, full.KeyOptional = []string{"Accept-Language"}, "json-exact/1", true, true
+	full.KeepDigest, full.SeeOther, full.Async, full.Observe, full.RunUntimed = true, true, true, true, true
+	full.RerunLost, full.FreeOn, full.Lease, full.Wait = true, []int{404}, 90*time.Minute+1500*time.Millisecond, -1
+	full.Lease = 90 * time.Second
+	meaning := minimal()
+	meaning.MeaningRule = "orders/3"
+	for name, c := range map[string]refrain.Contract{"least": minimal(), "all": full, "meaning": meaning} {
+		first, err := c.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read refrain.Contract
+		if err := read.UnmarshalJSON(first); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		again, err := read.MarshalJSON()
+		if err != nil || string(again) != string(first) {
+			t.Errorf("%s: read back as\n%s, %v; want\n%s", name, again, err, first)
+		}
+	}
+	for _, bad := range []string{`{`, `{"key_time":"never"}`, `{"key_time":"none","wait":"2 s"}`, `{"key_time":"none","wait":"P1Y"}`,
+		`{"key_time":"none","wait":"P"}`, `{"key_time":"none","wait":"PT"}`, `{"key_time":"none","lease":"P999999999D"}`} {
+		if err := new(refrain.Contract).UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("%s was read", bad)
 		}
 	}
 }

@@ -52,6 +52,7 @@ type DB struct {
 	allows     table[record.Identity, struct{}]
 	reviews    map[record.Identity]Review
 	held       map[record.Identity]bool // claimed in a caller's transaction, which leads no flight
+	audits     []Audit
 	closed     bool
 }
 
@@ -84,7 +85,7 @@ func New(options Options) *DB {
 		reviews:    make(map[record.Identity]Review),
 		held:       make(map[record.Identity]bool),
 	}
-	db.driver.Load, db.driver.Late = db.Load, db.late
+	db.driver.Load, db.driver.Late, db.driver.Change = db.Load, db.late, db.Change
 	return db
 }
 

@@ -41,7 +41,7 @@ func (db *DB) seen(id record.Identity, mine bool) (record.Seen, error) {
 		seen.Record = clone(row.rec)
 	}
 	op, _ := db.operations.get(id.Operation, mine)
-	seen.Horizon = op.horizon
+	seen.Horizon, seen.IdentityVersion = op.horizon, op.identityVersion
 	_, seen.Allowed = db.allows.get(id, mine)
 	for _, f := range db.fences.all(mine) {
 		if f.covers(id) {

@@ -41,6 +41,7 @@ func (c *Claim) Begin(now time.Time) *Record {
 		Actor:    c.Actor,
 		Created:  Micro(now),
 		Attempt:  1,
+		Fence:    now.UnixMicro(),
 	}
 }
 

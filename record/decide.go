@@ -29,6 +29,8 @@ type Decision struct {
 	Replaces bool
 	// SpendsAllow: the execution is permitted by an allow and must spend it.
 	SpendsAllow bool
+	// Reopens: the execution is another attempt of the seen record.
+	Reopens bool
 	// LeasePast: the seen record's lease has ended; the reader writes Unknown.
 	LeasePast bool
 	// Review: the refusal is stored for review.
@@ -97,10 +99,13 @@ func known(p Policy, rec *Record, req Request, now time.Time) Decision {
 		return refuse("5", ResultGone)
 	}
 	leasePast := rec.State == Submitted && !now.Before(rec.Lease)
+	lost := rec.State == Unknown || leasePast
 	switch {
+	case lost && p.Rerun:
+		return Decision{Row: "7", Action: Execute, Reopens: true}
 	case p.Async:
 		return Decision{Row: "6b", Action: Current, LeasePast: leasePast}
-	case rec.State == Unknown || leasePast:
+	case lost:
 		d := refuse("7", OutcomeUnknown)
 		d.LeasePast = leasePast
 		return d

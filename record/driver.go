@@ -15,6 +15,9 @@ type Driver struct {
 	// Late stores a refused late retry for review; nil means not at all. Its
 	// error does not change the answer.
 	Late func(ctx context.Context, c *Claim, now time.Time) error
+	// Change is the engine's, as [Store.Change]; a reader writes with it that a
+	// lease is past. nil means not at all.
+	Change func(ctx context.Context, id Identity, decide func(Seen, time.Time) (Edit, error)) error
 	// Unseen reports that this process has not met the identity lately: a lookup
 	// would most likely find nothing, so the transaction looks first. When it is
 	// not to be had at once (see Claim.Hasty) the lookup comes next. nil: always
@@ -53,6 +56,12 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 			return nil, false, Unavailable(err)
 		}
 		decision := Decide(c.Policy, seen, c.Request, now)
+		if decision.LeasePast && d.Change != nil {
+			err = d.Change(ctx, c.Identity, func(seen Seen, now time.Time) (Edit, error) { return Expire(seen, now), nil })
+			if err != nil {
+				return nil, false, Unavailable(err)
+			}
+		}
 		switch decision.Action {
 		case Replay, Current:
 			return seen.Record, false, nil

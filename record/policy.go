@@ -17,5 +17,7 @@ type Policy struct {
 	MaxWaiters   int           // waiting duplicates per identity
 	MaxResult    int64         // longest result body kept, in bytes
 	Digest       bool          // a longer body keeps its digest instead of failing
+	Lease        time.Duration // how long a committed claim is held without a sign of its owner
+	Rerun        bool          // a lost outcome may be tried again: the handler is idempotent by itself
 	Solo         bool          // never share a transaction with other callers
 }

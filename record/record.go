@@ -32,8 +32,13 @@ type Record struct {
 	ReplayUntil   time.Time // end of replay; set when final
 	RememberUntil time.Time // end of memory; set when final
 
-	Attempt int       // attempts begun; the fence of the newest one
+	Attempt int       // attempts begun
+	Fence   int64     // of the newest attempt; greater than every earlier one's
 	Lease   time.Time // end of the newest attempt's lease; zero without one
+
+	// Evidence is an answer that contradicts Result, or came from an attempt that
+	// is not the newest: kept for a person, never replayed. Nil for none.
+	Evidence *Result
 }
 
 // Result is what an effect answered, as it is replayed.

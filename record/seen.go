@@ -18,6 +18,10 @@ type Seen struct {
 	FenceOpen  bool      // one of those fences has not ended
 	Allowed    bool      // an unspent allow names the identity
 
+	// IdentityVersion is what the store knows of the operation's scope
+	// dimensions, "" where it has never seen the operation.
+	IdentityVersion string
+
 	// Failure is why the lookup or the run could not be finished: one of
 	// StoreUnavailable, CommitUnknown, NotExecuted, ResponseTooLarge,
 	// AnswerUndeclared, NotRecordable, RecordUnreadable, ContractChanged.

@@ -20,6 +20,12 @@ type Store interface {
 	// stale owner cannot win after a purge and a new insertion. After any other
 	// error Load again: a record with next's ref means this write won.
 	Swap(ctx context.Context, old, next Record) (Record, error)
+	// Change looks at id in a transaction that nobody else can interleave with,
+	// asks what to write and commits it. decide may be asked again when the
+	// transaction has to start anew. An error of decide is returned and nothing
+	// is written. After an error of COMMIT look again: a record with the
+	// written ref and version means that it happened.
+	Change(ctx context.Context, id Identity, decide func(seen Seen, now time.Time) (Edit, error)) error
 	// List returns up to limit records like the given one, newest first and
 	// without bodies. Its non-zero Identity.Scope, Identity.Operation and State
 	// must agree; limit is cut to 1,000, and 0 means 100.
@@ -28,4 +34,17 @@ type Store interface {
 	// ended at the store's time and raises the horizon of their operations, in
 	// one transaction, horizon first. It returns how many it removed.
 	Forget(ctx context.Context, limit int) (int, error)
+}
+
+// Edit is what a change writes. The zero value writes nothing.
+type Edit struct {
+	Put        *Record // in place of the seen record, if there is one; its Version is set by the store
+	Remove     bool    // the seen record
+	Register   *Claim  // whose operation and contract the store learns if it does not know it
+	SpendAllow bool
+	GrantAllow string // an allow for the identity, with this reason
+
+	// What an operator did, one line of audit written with the change; By is
+	// empty for machines, which write none.
+	By, Action, Reason, Detail string
 }

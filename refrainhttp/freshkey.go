@@ -8,7 +8,19 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
 )
+
+// alone runs the request as an action of its own, under a fresh key. Where the
+// store's clock is behind ours it would take the key for one from the future:
+// then the birth is the store's own time.
+func (x *exchange) alone() (refrain.Outcome, error) {
+	out, err := x.call(freshKey(x.contract.KeyTime, x.Now()))
+	if e := refusal(err); e != nil && e.Problem == record.KeyFromFuture {
+		return x.call(freshKey(x.contract.KeyTime, e.Now))
+	}
+	return out, err
+}
 
 // freshKey makes a key for a request that has none of its own. It is born now
 // and carries that time, so a fence or a horizon judges it as what it is.

@@ -93,7 +93,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.key == "":
 		rt.tell(r, &record.Error{Row: "11"}, started)
 		x.unprotected()
-		x.answer(x.call(freshKey(rt.contract.KeyTime, rt.Now())))
+		x.answer(x.alone())
 	default:
 		x.answer(x.call(x.key))
 	}

@@ -88,10 +88,24 @@ func (s *status) byRef(w http.ResponseWriter, r *http.Request, scope refrain.Sco
 		s.notFound(w, noSuchRef)
 	case err != nil:
 		s.refuse(w, refusal(record.Unavailable(err)))
-	case rec.Identity.Scope != scope.String() || !slices.Contains(s.operations, rec.Identity.Operation) || forgotten(&rec, s.Now()):
+	case rec.Identity.Scope != scope.String() || !slices.Contains(s.operations, rec.Identity.Operation):
 		s.notFound(w, noSuchRef)
 	default:
-		s.write(w, http.StatusOK, jsonType, describe(&rec))
+		s.remembered(w, r, &rec)
+	}
+}
+
+// remembered shows the caller's own record unless its memory has ended by the
+// store's clock, which Find does not tell.
+func (s *status) remembered(w http.ResponseWriter, r *http.Request, rec *record.Record) {
+	_, now, err := s.store.Load(r.Context(), rec.Identity)
+	switch {
+	case err != nil:
+		s.refuse(w, refusal(record.Unavailable(err)))
+	case forgotten(rec, now):
+		s.notFound(w, noSuchRef)
+	default:
+		s.write(w, http.StatusOK, jsonType, describe(rec))
 	}
 }
 

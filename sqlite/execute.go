@@ -86,7 +86,7 @@ func (db *DB) attempt(s *session, c *record.Claim, effect func(context.Context, 
 // decide is the decision inside the transaction: Execute, an answer from the
 // record, or an error.
 func decide(found seen, c *record.Claim, now time.Time) (record.Decision, error) {
-	if err := found.checkIdentity(c); err != nil {
+	if err := c.CheckIdentity(found.Seen); err != nil {
 		return record.Decision{}, err
 	}
 	decision := record.Decide(c.Policy, found.Seen, c.Request, now)
@@ -113,10 +113,15 @@ func migrated(err error) error {
 
 // writing runs the engine's own work in a transaction of its own.
 func (db *DB) writing(ctx context.Context, work func(ctx context.Context, s *session) error) error {
+	return db.write(ctx, true, work)
+}
+
+// write runs the engine's own work on the writer, alone or in a group.
+func (db *DB) write(ctx context.Context, alone bool, work func(ctx context.Context, s *session) error) error {
 	return migrated(db.writer.do(&member{
 		ctx:      ctx,
 		patience: db.opts.Busy,
-		alone:    true,
+		alone:    alone,
 		commit:   refrain.DefaultCommitWait,
 		work: func(s *session) error {
 			if err := ctx.Err(); err != nil {

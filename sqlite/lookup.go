@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
 )
 
@@ -14,9 +14,9 @@ import (
 // left out by [DB.List].
 const columns = `r.ref, r.version, r.format, r.state, r.disputed, r.scope, r.operation, r.key, r.actor,
  r.raw, r.deciding, r.rule, r.schema, r.created, r.final, r.replay_until, r.remember_until,
- r.attempt, r.lease, r.status, r.effect, r.digest, r.header`
+ r.attempt, r.lease, r.status, r.effect, r.digest, r.header, r.fence, r.evidence`
 
-const bodyColumn = 23
+const bodyColumn = 25
 
 // lookupSQL reads the record and everything that stands beyond it in one
 // statement: one snapshot.
@@ -32,13 +32,12 @@ LEFT JOIN refrain_record r ON r.hash = ?1`
 // seen is a lookup's answer with the identity version the store knows.
 type seen struct {
 	record.Seen
-	known    bool // the store has the operation
-	identity string
+	known bool // the store has the operation
 }
 
 func lookup(ctx context.Context, q runner, id record.Identity, hash [16]byte) (s seen, err error) {
 	err = q.row(ctx, lookupSQL, func(r row) error {
-		s.known, s.identity = !r.null(0), r.text(0)
+		s.known, s.IdentityVersion = !r.null(0), r.text(0)
 		s.Horizon, s.Allowed, s.FenceUntil, s.FenceOpen = instant(r, 1), r.integer(2) != 0, instant(r, 3), r.integer(4) != 0
 		const first = 5
 		if r.null(first) {
@@ -55,16 +54,6 @@ func lookup(ctx context.Context, q runner, id record.Identity, hash [16]byte) (s
 		return nil
 	}, hash[:], id.Operation, id.Scope, []byte(id.Key))
 	return s, err
-}
-
-// checkIdentity refuses to act on an operation whose identities are made of
-// something else than this binary thinks.
-func (s seen) checkIdentity(c *record.Claim) error {
-	if s.known && s.identity != c.IdentityVersion {
-		return &refrain.Error{Problem: refrain.ErrContractChanged, Row: "9", RetryAfter: time.Second,
-			Err: fmt.Errorf("the store keeps %q by %s, this contract by %s", c.Identity.Operation, s.identity, c.IdentityVersion)}
-	}
-	return nil
 }
 
 // decode reads the record whose columns begin at i. What cannot be decoded is
@@ -87,6 +76,7 @@ func decode(r row, i int, body bool) (record.Record, error) {
 		RememberUntil: instant(r, at(16)),
 		Attempt:       int(r.integer(at(17))),
 		Lease:         instant(r, at(18)),
+		Fence:         r.integer(at(23)),
 	}
 	state, raw, deciding := r.integer(at(3)), r.blob(at(9)), r.blob(at(10))
 	rec.State = record.State(state)
@@ -111,6 +101,12 @@ func decode(r row, i int, body bool) (record.Record, error) {
 	rec.Result = record.Result{
 		Status: int(r.integer(at(19))), Header: header, Effect: r.text(at(20)),
 		Rejected: rec.State == record.Rejected, Digest: r.blob(at(21)),
+	}
+	if evidence := r.blob(at(24)); len(evidence) > 0 {
+		rec.Evidence = new(record.Result)
+		if err := json.Unmarshal(evidence, rec.Evidence); err != nil {
+			return rec, fmt.Errorf("%w: evidence: %w", record.RecordUnreadable, err)
+		}
 	}
 	if body {
 		rec.Result.Body = r.blob(at(bodyColumn))

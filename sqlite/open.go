@@ -153,6 +153,7 @@ func (db *DB) init(w *writer) {
 	db.haste = haste
 	db.driver.Load = db.Load
 	db.driver.Late = db.late
+	db.driver.Change = db.Change
 	db.driver.Unseen = func(c *record.Claim) bool { return !db.recent.met(c.Hash) }
 }
 

@@ -2,21 +2,30 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/refrain-dev/refrain/record"
 )
 
 const insertSQL = `INSERT INTO refrain_record (hash, ref, version, format, state, disputed, scope, operation, key, actor,
- raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, lease, status, effect, digest, header, body)
-VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+ raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, fence, lease, evidence, status, effect, digest, header, body)
+VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
 func insert(ctx context.Context, q runner, rec *record.Record, hash [16]byte) error {
+	var evidence any
+	if rec.Evidence != nil {
+		text, err := json.Marshal(rec.Evidence)
+		if err != nil {
+			return err
+		}
+		evidence = text
+	}
 	_, err := q.exec(ctx, insertSQL, hash[:], rec.Ref, rec.Version, rec.Format, int(rec.State), rec.Disputed,
 		rec.Identity.Scope, rec.Identity.Operation, []byte(rec.Identity.Key), rec.Actor,
 		rec.Print.Raw[:], rec.Print.Deciding[:], rec.Print.Rule, rec.Print.Schema,
 		micros(rec.Created), micros(rec.Final), micros(rec.ReplayUntil), micros(rec.RememberUntil),
-		rec.Attempt, micros(rec.Lease), rec.Result.Status, rec.Result.Effect,
+		rec.Attempt, rec.Fence, micros(rec.Lease), evidence, rec.Result.Status, rec.Result.Effect,
 		orNull(rec.Result.Digest), orNull(record.EncodeHeader(rec.Result.Header)), orNull(rec.Result.Body))
 	return err
 }
@@ -33,12 +42,7 @@ func orNull(b []byte) any {
 // it is the first, in place of the record it takes over, spending its allow.
 func write(ctx context.Context, q runner, c *record.Claim, rec *record.Record, s seen, decision record.Decision) error {
 	if !s.known {
-		contract, err := c.Contract()
-		if err == nil {
-			_, err = q.exec(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)`,
-				c.Identity.Operation, c.IdentityVersion, string(contract))
-		}
-		if err != nil {
+		if err := learn(ctx, q, c); err != nil {
 			return err
 		}
 	}
@@ -48,13 +52,28 @@ func write(ctx context.Context, q runner, c *record.Claim, rec *record.Record, s
 		}
 	}
 	if decision.SpendsAllow {
-		err := one(q.exec(ctx, `DELETE FROM refrain_allow WHERE hash = ? AND scope = ? AND operation = ? AND key = ?`,
-			c.Hash[:], c.Identity.Scope, c.Identity.Operation, []byte(c.Identity.Key)))
-		if err != nil {
+		if err := spend(ctx, q, c.Identity, c.Hash); err != nil {
 			return err
 		}
 	}
 	return insert(ctx, q, rec, c.Hash)
+}
+
+// learn stores an operation the store has not seen, with its contract.
+func learn(ctx context.Context, q runner, c *record.Claim) error {
+	contract, err := c.Contract()
+	if err != nil {
+		return err
+	}
+	_, err = q.exec(ctx, `INSERT INTO refrain_operation (operation, identity, contract) VALUES (?, ?, ?)`,
+		c.Identity.Operation, c.IdentityVersion, string(contract))
+	return err
+}
+
+// spend deletes the allow of an identity.
+func spend(ctx context.Context, q runner, id record.Identity, hash [16]byte) error {
+	return one(q.exec(ctx, `DELETE FROM refrain_allow WHERE hash = ? AND scope = ? AND operation = ? AND key = ?`,
+		hash[:], id.Scope, id.Operation, []byte(id.Key)))
 }
 
 // remove deletes exactly this version of a record.

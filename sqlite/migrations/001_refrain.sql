@@ -48,10 +48,12 @@ CREATE TABLE refrain_record (
   replay_until   INTEGER,
   remember_until INTEGER,
   attempt        INTEGER NOT NULL,
+  fence          INTEGER NOT NULL,
   lease          INTEGER,
   status         INTEGER NOT NULL,
   effect         TEXT NOT NULL,
   digest         BLOB,
+  evidence       BLOB,
   header         BLOB,
   body           BLOB
 );

@@ -33,8 +33,8 @@ LEFT JOIN refrain_operation o ON o.operation = ?2
 LEFT JOIN refrain_allow a ON a.hash = ?1 AND a.scope = ?3 AND a.operation = ?2 AND a.key = ?4
 LEFT JOIN refrain_record r ON r.hash = ?1`
 	recordSQL = `INSERT INTO refrain_record (hash, ref, version, format, state, disputed, scope, operation, key, actor,
- raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, status, effect, header, body)
-VALUES (?, ?, 1, 1, 4, 0, ?, ?, ?, '', ?, ?, 'raw/1', '1', ?, ?, ?, ?, 1, ?, '/orders/1', ?, ?)`
+ raw, deciding, rule, schema, created, final, replay_until, remember_until, attempt, fence, status, effect, header, body)
+VALUES (?, ?, 1, 1, 4, 0, ?, ?, ?, '', ?, ?, 'raw/1', '1', ?, ?, ?, ?, 1, 0, ?, '/orders/1', ?, ?)`
 )
 
 const (

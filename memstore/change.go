@@ -1,0 +1,90 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/refrain-dev/refrain/record"
+)
+
+// Audit is one line of what an operator did.
+type Audit struct {
+	At                              time.Time
+	By, Action, Ref, Reason, Detail string
+}
+
+// Change implements [record.Store].
+func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record.Seen, time.Time) (record.Edit, error)) error {
+	var line *Audit
+	err := db.within(ctx, func(t *transaction) error {
+		seen, err := db.seen(id, true)
+		if err != nil {
+			return err
+		}
+		now := db.options.Now()
+		edit, err := decide(seen, now)
+		if err != nil {
+			return err
+		}
+		if edit.By != "" {
+			line = &Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
+			if seen.Record != nil {
+				line.Ref = seen.Record.Ref
+			}
+		}
+		return t.apply(id, seen, edit)
+	})
+	if err == nil && line != nil {
+		db.mu.Lock()
+		db.audits = append(db.audits, *line)
+		db.mu.Unlock()
+	}
+	return err
+}
+
+// apply writes an edit of what was seen.
+func (t *transaction) apply(id record.Identity, seen record.Seen, edit record.Edit) error {
+	db := t.db
+	born, _ := record.ByShape.Birth(id.Key)
+	if c := edit.Register; c != nil {
+		born, _ = c.Policy.KeyTime.Birth(id.Key)
+		op, err := t.operation(id.Operation, c.IdentityVersion)
+		if err != nil {
+			return err
+		}
+		if op.contract == nil {
+			if op.contract, err = c.Contract(); err != nil {
+				return err
+			}
+			db.operations.put(t, id.Operation, op)
+		}
+	}
+	if edit.Put != nil {
+		if row, ok := db.records.get(id, true); ok && edit.Register == nil {
+			born = row.born
+		}
+		edit.Put.Version, edit.Put.Format = 1, record.Format
+		if seen.Record != nil && seen.Record.Ref == edit.Put.Ref {
+			edit.Put.Version = seen.Record.Version + 1
+		}
+		t.write(seen.Record, edit.Put, born)
+	}
+	if edit.Remove && seen.Record != nil {
+		db.refs.remove(t, seen.Record.Ref)
+		db.records.remove(t, id)
+	}
+	if edit.SpendAllow {
+		db.allows.remove(t, id)
+	}
+	if edit.GrantAllow != "" {
+		db.allows.put(t, id, struct{}{})
+	}
+	return nil
+}
+
+// Audits returns what operators did, oldest first.
+func (db *DB) Audits() []Audit {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	return append([]Audit(nil), db.audits...)
+}

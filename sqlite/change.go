@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/refrain-dev/refrain/record"
+)
+
+// Change implements [record.Store]. It shares its transaction with other callers
+// like Execute does, so decide may be asked again.
+func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record.Seen, time.Time) (record.Edit, error)) error {
+	return db.write(ctx, false, func(ctx context.Context, s *session) error {
+		hash := id.Hash()
+		found, err := lookup(ctx, s.run, id, hash)
+		if err != nil {
+			return err
+		}
+		now := db.opts.Now()
+		edit, err := decide(found.Seen, now)
+		if err != nil {
+			return err
+		}
+		return apply(ctx, s.run, id, hash, found, edit, now)
+	})
+}
+
+func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, found seen, edit record.Edit, now time.Time) error {
+	if edit.Register != nil && !found.known {
+		if err := learn(ctx, q, edit.Register); err != nil {
+			return err
+		}
+	}
+	if (edit.Put != nil || edit.Remove) && found.Record != nil {
+		if err := remove(ctx, q, found.Record, hash); err != nil {
+			return err
+		}
+	}
+	if rec := edit.Put; rec != nil {
+		rec.Version, rec.Format = 1, record.Format
+		if found.Record != nil && found.Record.Ref == rec.Ref {
+			rec.Version = found.Record.Version + 1
+		}
+		if err := insert(ctx, q, rec, hash); err != nil {
+			return err
+		}
+	}
+	if edit.SpendAllow {
+		if err := spend(ctx, q, id, hash); err != nil {
+			return err
+		}
+	}
+	if edit.GrantAllow != "" {
+		_, err := q.exec(ctx, `INSERT INTO refrain_allow (hash, scope, operation, key, reason, by, at) VALUES (?, ?, ?, ?, ?, 'refrain', ?)
+			ON CONFLICT (hash) DO NOTHING`, hash[:], id.Scope, id.Operation, []byte(id.Key), edit.GrantAllow, now.UnixMicro())
+		if err != nil {
+			return err
+		}
+	}
+	if edit.By == "" {
+		return nil
+	}
+	ref := ""
+	if found.Record != nil {
+		ref = found.Record.Ref
+	}
+	_, err := q.exec(ctx, `INSERT INTO refrain_audit (at, by, action, ref, reason, detail) VALUES (?, ?, ?, ?, ?, ?)`,
+		now.UnixMicro(), edit.By, edit.Action, ref, edit.Reason, edit.Detail)
+	return err
+}
