@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -166,6 +167,10 @@ func (l lies) Swap(context.Context, record.Record, record.Record) (record.Record
 func (l lies) List(context.Context, record.Record, int) ([]record.Record, error) {
 	return []record.Record{l.rec}, nil
 }
+func (lies) Change(context.Context, record.Identity, func(record.Seen, time.Time) (record.Edit, error)) error {
+	return errors.ErrUnsupported
+}
+
 func (l lies) Forget(context.Context, int) (int, error) { return 0, nil }
 
 // sayings collects what a fixture would report.
