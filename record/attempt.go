@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -29,23 +30,22 @@ func (c *Claim) Open(seen Seen, now time.Time) (edit Edit, rec *Record, fresh bo
 		return Edit{}, nil, false, err
 	}
 	d := Decide(c.Policy, seen, c.Request, now)
-	switch {
-	case d.Action == Execute:
+	if d.LeasePast { // the answer tells what is written, not what was seen
+		edit.Put = seen.Record.abandoned()
+		seen.Record = edit.Put
+	}
+	switch d.Action {
+	case Execute:
 		rec = c.Begin(now)
 		if d.Reopens {
 			rec = seen.Record.reopened(now)
 		}
 		rec.Lease = Micro(now.Add(c.Policy.Lease))
 		return Edit{Put: rec, Register: c, SpendAllow: d.SpendsAllow}, rec, true, nil
-	case d.Action == Replay || d.Action == Current:
-		rec = seen.Record
-	default:
-		refusal = Refusal(d, seen, c, now)
+	case Replay, Current:
+		return edit, seen.Record, false, nil
 	}
-	if d.LeasePast {
-		edit.Put = seen.Record.abandoned()
-	}
-	return edit, rec, false, refusal
+	return edit, nil, false, Refusal(d, seen, c, now)
 }
 
 // reopened is the record with one more attempt. Its fence is greater than the
@@ -90,11 +90,15 @@ func (r *Record) open(current *Record) bool {
 	return current != nil && current.Ref == r.Ref && current.Attempt == r.Attempt && !current.State.Final()
 }
 
-// Release frees the identity: the attempt provably did not begin. A key older
-// than the horizon gets an allow, or its retry would be taken for a late one.
+// Release frees the identity: the attempt provably did not begin. An earlier
+// attempt may have; its outcome stays unknown. A key older than the horizon gets
+// an allow, or its retry would be taken for a late one.
 func (r *Record) Release(seen Seen, p Policy) (Edit, error) {
-	if !r.open(seen.Record) {
+	switch {
+	case !r.open(seen.Record):
 		return Edit{}, ErrLeaseLost
+	case r.Attempt > 1:
+		return Edit{Put: seen.Record.abandoned()}, nil
 	}
 	edit := Edit{Remove: true}
 	if born, timed := p.KeyTime.Birth(r.Identity.Key); timed && !seen.Horizon.IsZero() && !born.After(seen.Horizon) {
@@ -114,7 +118,7 @@ func (r *Record) Lost(seen Seen) (Edit, error) {
 // Complete ends the attempt of r with a result. An owner whose lease ran out
 // still settles while no other attempt was opened. After that its answer is
 // evidence: kept, and a contradiction with the other answer is disputed, in
-// whatever order the two come.
+// whatever order the two come. Repeating a completion changes nothing.
 func (r *Record) Complete(seen Seen, now time.Time, result Result, p Policy) (edit Edit, settled *Record, err error) {
 	current := seen.Record
 	if current == nil || current.Ref != r.Ref {
@@ -125,25 +129,31 @@ func (r *Record) Complete(seen Seen, now time.Time, result Result, p Policy) (ed
 	case r.open(current):
 		next.Settle(result, now, p)
 		next.Lease = time.Time{}
-		next.Disputed = current.Evidence != nil && contradict(*current.Evidence, result)
-	case !current.State.Final():
-		next.Evidence = &result // the newer attempt settles
-	case contradict(result, current.Result):
-		next.Evidence, next.Disputed = &result, true
-	default:
+		next.Disputed = slices.ContainsFunc(next.Evidence, result.contradicts)
+	case current.heard(result): // a person may have decided about it already
 		return Edit{}, current, nil
+	default:
+		next.Evidence = append(slices.Clip(next.Evidence), result)
+		next.Disputed = next.State.Final() // else the newer attempt settles
 	}
 	return Edit{Put: &next}, &next, nil
 }
 
-// contradict reports whether two answers cannot both be true: one refused, one
+// heard reports whether r has an answer that agrees with result.
+func (r *Record) heard(result Result) bool {
+	return r.State.Final() && !result.contradicts(r.Result) ||
+		slices.ContainsFunc(r.Evidence, func(e Result) bool { return !result.contradicts(e) })
+}
+
+// contradicts reports whether two answers cannot both be true: one refused, one
 // not, or two effects with different references.
-func contradict(a, b Result) bool {
-	return a.Rejected != b.Rejected || !a.Rejected && a.Effect != b.Effect
+func (r Result) contradicts(other Result) bool {
+	return r.Rejected != other.Rejected || !r.Rejected && r.Effect != other.Effect
 }
 
 // Resolve is what a person decides of an outcome nobody can know, or of two
-// that contradict each other. It is audited. A live attempt is left alone.
+// that contradict each other. It is audited, and what it overrules stays as
+// evidence. A live attempt is left alone.
 func Resolve(seen Seen, now time.Time, result Result, p Policy, by, reason string) (Edit, error) {
 	current := seen.Record
 	switch {
@@ -157,15 +167,17 @@ func Resolve(seen Seen, now time.Time, result Result, p Policy, by, reason strin
 		return Edit{}, fmt.Errorf("refrain: an attempt of %s is under way until %s", current.Ref, current.Lease.Format(time.RFC3339))
 	}
 	next := *current
-	before := next.State
 	next.Settle(result, now, p)
 	next.Disputed = false
 	next.Lease = time.Time{}
 	if current.State.Final() { // a correction only lengthens the memory
 		next.ReplayUntil = latest(next.ReplayUntil, current.ReplayUntil)
 		next.RememberUntil = latest(next.RememberUntil, current.RememberUntil)
+		if !next.heard(current.Result) {
+			next.Evidence = append(slices.Clip(next.Evidence), current.Result)
+		}
 	}
-	return Edit{Put: &next, By: by, Action: "resolve", Reason: reason, Detail: fmt.Sprintf("%s to %s", before, next.State)}, nil
+	return Edit{Put: &next, By: by, Action: "resolve", Reason: reason, Detail: fmt.Sprintf("%s to %s", current.State, next.State)}, nil
 }
 
 func latest(a, b time.Time) time.Time {

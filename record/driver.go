@@ -45,7 +45,7 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 	if d.Unseen != nil && d.Unseen(c) {
 		c.Hasty = true
 		rec, fresh, err := d.lead(ctx, until, c, time.Time{}, run)
-		if !errors.Is(err, StoreUnavailable) {
+		if !errors.Is(err, ErrNotBegun) || !errors.Is(err, StoreUnavailable) {
 			return rec, fresh, err
 		}
 		c.Hasty = false

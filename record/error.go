@@ -44,6 +44,9 @@ func (e *Error) Retryable() bool { return !e.Final && e.Problem.Retryable() }
 var (
 	// ErrNested: Execute was called inside an effect.
 	ErrNested = errors.New("refrain: Execute inside an effect")
+	// ErrNotBegun is wrapped by engines where the transaction was not to be had:
+	// nothing was tried.
+	ErrNotBegun = errors.New("refrain: the transaction did not begin")
 	// ErrNotFound: no record has this ref.
 	ErrNotFound = errors.New("refrain: no such record")
 	// ErrSwapped: the record changed since it was loaded; load it again.

@@ -36,9 +36,9 @@ type Record struct {
 	Fence   int64     // of the newest attempt; greater than every earlier one's
 	Lease   time.Time // end of the newest attempt's lease; zero without one
 
-	// Evidence is an answer that contradicts Result, or came from an attempt that
-	// is not the newest: kept for a person, never replayed. Nil for none.
-	Evidence *Result
+	// Evidence are the answers that contradict Result, or came from attempts that
+	// were not the newest, oldest first: kept for a person, never replayed.
+	Evidence []Result
 }
 
 // Result is what an effect answered, as it is replayed.

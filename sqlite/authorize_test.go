@@ -112,6 +112,30 @@ func TestForbidden(t *testing.T) {
 	wantUsable(t, db)
 }
 
+// What the application's own work prepared is not an effect's to run.
+func TestForbiddenText(t *testing.T) {
+	db := openShop(t)
+	if err := run(db, call("victim"), put("victim")); err != nil {
+		t.Fatal(err)
+	}
+	const text = `DELETE FROM refrain_record WHERE n > ?`
+	err := db.Update(t.Context(), func(ctx context.Context, tx Tx) error {
+		_, err := tx.ExecContext(ctx, text, 1000)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = run(db, call("k"), func(ctx context.Context, tx Tx) (refrain.Result, error) {
+		_, _ = tx.ExecContext(ctx, text, 0)
+		return done, nil
+	})
+	if !errors.Is(err, refrain.ErrOwned) {
+		t.Errorf("%v, want ErrOwned", err)
+	}
+	wantReceipt(t, db, call("victim"), true)
+}
+
 // A forbidden statement costs its own member alone.
 func TestForbiddenInGroup(t *testing.T) {
 	db := openShop(t)

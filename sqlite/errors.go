@@ -3,9 +3,12 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/refrain-dev/refrain/record"
 )
 
 var (
@@ -16,7 +19,7 @@ var (
 	// errClosed: the engine is closed.
 	errClosed = errors.New("sqlite: the database is closed")
 	// errBusy: the writer did not become free in time.
-	errBusy = errors.New("sqlite: the database is busy")
+	errBusy = fmt.Errorf("sqlite: the database is busy: %w", record.ErrNotBegun)
 	// errMoved: another file lies under the path now.
 	errMoved = errors.New("sqlite: the database file was replaced or removed while it was open; restart")
 )

@@ -99,6 +99,11 @@ func decide(found seen, c *record.Claim, now time.Time) (record.Decision, error)
 
 // Load is the lookup of [record.Store], on the read pool.
 func (db *DB) Load(ctx context.Context, id record.Identity) (record.Seen, time.Time, error) {
+	if !db.owned { // all connections of the application's pool may be in use
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, db.opts.Busy)
+		defer cancel()
+	}
 	found, err := lookup(ctx, db.lookups, id, id.Hash())
 	return found.Seen, db.opts.Now(), migrated(err)
 }

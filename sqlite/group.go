@@ -368,7 +368,7 @@ func (w *writer) fail(err error) {
 	w.queue = nil
 	w.mu.Unlock()
 	for _, m := range queue {
-		m.done <- m.told(err)
+		m.done <- m.told(fmt.Errorf("%w: %w", record.ErrNotBegun, err))
 	}
 }
 

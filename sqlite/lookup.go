@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -102,11 +101,8 @@ func decode(r row, i int, body bool) (record.Record, error) {
 		Status: int(r.integer(at(19))), Header: header, Effect: r.text(at(20)),
 		Rejected: rec.State == record.Rejected, Digest: r.blob(at(21)),
 	}
-	if evidence := r.blob(at(24)); len(evidence) > 0 {
-		rec.Evidence = new(record.Result)
-		if err := json.Unmarshal(evidence, rec.Evidence); err != nil {
-			return rec, fmt.Errorf("%w: evidence: %w", record.RecordUnreadable, err)
-		}
+	if rec.Evidence, err = decodeEvidence(r.blob(at(24))); err != nil {
+		return rec, fmt.Errorf("%w: evidence: %w", record.RecordUnreadable, err)
 	}
 	if body {
 		rec.Result.Body = r.blob(at(bodyColumn))

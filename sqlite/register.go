@@ -4,17 +4,27 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/refrain-dev/refrain"
 )
 
 // Register stores the contracts this process works by and reports, at start,
-// what would fail later: [refrain.ErrContractChanged] when the store keeps an
-// operation by other scope dimensions. Nothing is stored then. A process that
-// does not call it is checked at each lookup.
+// what would fail or surprise later: [refrain.ErrContractChanged] when the store
+// keeps an operation by other scope dimensions, [refrain.ErrShorterMemory] when
+// it keeps a longer memory. Nothing is stored then. Records keep the deadlines
+// they have. A process that does not call it is checked for the dimensions at
+// each lookup.
 func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error {
+	return db.register(ctx, contracts, false)
+}
+
+// RegisterShorter is Register for somebody who has agreed to a shorter memory.
+func (db *DB) RegisterShorter(ctx context.Context, contracts ...refrain.Contract) error {
+	return db.register(ctx, contracts, true)
+}
+
+func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorter bool) error {
 	for _, c := range contracts {
 		if err := c.Validate(); err != nil {
 			return err
@@ -22,7 +32,7 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 	}
 	return db.writing(ctx, func(ctx context.Context, s *session) error {
 		for _, c := range contracts {
-			if err := register(ctx, s.run, c); err != nil {
+			if err := register(ctx, s.run, c, shorter); err != nil {
 				return err
 			}
 		}
@@ -30,18 +40,17 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 	})
 }
 
-func register(ctx context.Context, q runner, c refrain.Contract) error {
-	var identity string
-	err := q.row(ctx, `SELECT identity FROM refrain_operation WHERE operation = ?`, func(r row) error {
-		identity = r.text(0)
-		return nil
-	}, c.Operation)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+func register(ctx context.Context, q runner, c refrain.Contract, shorter bool) error {
+	kept, err := operation(ctx, q, c.Operation)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
 		return err
-	}
-	if err == nil && identity != c.IdentityVersion() {
-		return fmt.Errorf("%w: the store keeps %q by %s, this contract by %s; use another operation id, or restore the dimensions",
-			refrain.ErrContractChanged, c.Operation, identity, c.IdentityVersion())
+	default:
+		err := c.Supersedes(kept.identity, []byte(kept.contract))
+		if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
+			return err
+		}
 	}
 	published, err := c.MarshalJSON()
 	if err != nil {
@@ -52,10 +61,25 @@ func register(ctx context.Context, q runner, c refrain.Contract) error {
 	return err
 }
 
+// operationRow is what the store knows of an operation. One whose records were
+// moved to another id has no contract.
+type operationRow struct {
+	identity, contract string
+	horizon            time.Time
+}
+
+func operation(ctx context.Context, q runner, id string) (o operationRow, err error) {
+	err = q.row(ctx, `SELECT identity, contract, horizon FROM refrain_operation WHERE operation = ?`, func(r row) error {
+		o = operationRow{r.text(0), r.text(1), instant(r, 2)}
+		return nil
+	}, id)
+	return o, err
+}
+
 // Contracts returns the published form of every registered contract by
 // operation id, as JSON.
 func (db *DB) Contracts(ctx context.Context) (map[string]string, error) {
-	rows, err := db.readers.QueryContext(ctx, `SELECT operation, contract FROM refrain_operation`)
+	rows, err := db.readers.QueryContext(ctx, `SELECT operation, contract FROM refrain_operation WHERE contract <> ''`)
 	if err != nil {
 		return nil, migrated(err)
 	}

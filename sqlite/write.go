@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/refrain-dev/refrain/record"
@@ -13,19 +12,15 @@ const insertSQL = `INSERT INTO refrain_record (hash, ref, version, format, state
 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
 func insert(ctx context.Context, q runner, rec *record.Record, hash [16]byte) error {
-	var evidence any
-	if rec.Evidence != nil {
-		text, err := json.Marshal(rec.Evidence)
-		if err != nil {
-			return err
-		}
-		evidence = text
+	evidence, err := encodeEvidence(rec.Evidence)
+	if err != nil {
+		return err
 	}
-	_, err := q.exec(ctx, insertSQL, hash[:], rec.Ref, rec.Version, rec.Format, int(rec.State), rec.Disputed,
+	_, err = q.exec(ctx, insertSQL, hash[:], rec.Ref, rec.Version, rec.Format, int(rec.State), rec.Disputed,
 		rec.Identity.Scope, rec.Identity.Operation, []byte(rec.Identity.Key), rec.Actor,
 		rec.Print.Raw[:], rec.Print.Deciding[:], rec.Print.Rule, rec.Print.Schema,
 		micros(rec.Created), micros(rec.Final), micros(rec.ReplayUntil), micros(rec.RememberUntil),
-		rec.Attempt, rec.Fence, micros(rec.Lease), evidence, rec.Result.Status, rec.Result.Effect,
+		rec.Attempt, rec.Fence, micros(rec.Lease), orNull(evidence), rec.Result.Status, rec.Result.Effect,
 		orNull(rec.Result.Digest), orNull(record.EncodeHeader(rec.Result.Header)), orNull(rec.Result.Body))
 	return err
 }

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+)
+
+// rescope rewrites scopes and remembers what they look like afterwards.
+type rescope struct {
+	Rekey
+	declared string            // the identity version until now
+	known    map[string]string // old scope → new scope
+	shapes   [][]string        // dimension names the new scopes have
+}
+
+func newRescope(r Rekey, declared string) *rescope {
+	return &rescope{Rekey: r, declared: declared, known: make(map[string]string)}
+}
+
+// optionalSubject is the identity version of a contract without dimensions of
+// its own.
+var optionalSubject = refrain.Contract{}.IdentityVersion()
+
+// of is the scope in its new form, which a contract must be able to have.
+func (r *rescope) of(scope string) (string, error) {
+	if next, ok := r.known[scope]; ok {
+		return next, nil
+	}
+	next, names, err := r.rewritten(scope)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(r.shapes, func(shape []string) bool { return slices.Equal(shape, names) }) {
+		r.shapes = append(r.shapes, names)
+	}
+	r.known[scope] = next
+	return next, nil
+}
+
+func (r *rescope) rewritten(scope string) (string, []string, error) {
+	parts, err := dimensions(scope)
+	if err != nil {
+		return "", nil, err
+	}
+	parts = slices.DeleteFunc(parts, func(part [2]string) bool { return slices.Contains(r.Drop, part[0]) })
+	for _, added := range r.Add {
+		if has(parts, added[0]) {
+			return "", nil, fmt.Errorf("sqlite: the scope %s has a dimension %q already", scope, added[0])
+		}
+		parts = append(parts, added)
+	}
+	if r.Identity != "" && r.Identity != optionalSubject {
+		parts = ordered(parts, strings.Split(r.Identity, ","))
+	}
+	var next refrain.Scope
+	var names []string
+	for _, part := range parts {
+		next = next.With(part[0], part[1])
+		names = append(names, part[0])
+	}
+	return next.String(), names, nil
+}
+
+// dimensions reads the stored form of a scope.
+func dimensions(scope string) (parts [][2]string, err error) {
+	for part := range strings.SplitSeq(scope, "&") {
+		name, value, ok := strings.Cut(part, "=")
+		name, errName := url.QueryUnescape(name)
+		value, errValue := url.QueryUnescape(value)
+		if !ok || errName != nil || errValue != nil {
+			return nil, fmt.Errorf("sqlite: the scope %q cannot be read", scope)
+		}
+		parts = append(parts, [2]string{name, value})
+	}
+	return parts, nil
+}
+
+func has(parts [][2]string, name string) bool {
+	return slices.ContainsFunc(parts, func(part [2]string) bool { return part[0] == name })
+}
+
+// ordered are the parts in the order of names; those without a place come last.
+func ordered(parts [][2]string, names []string) [][2]string {
+	place := func(part [2]string) int {
+		if i := slices.Index(names, part[0]); i >= 0 {
+			return i
+		}
+		return len(names)
+	}
+	slices.SortStableFunc(parts, func(a, b [2]string) int { return place(a) - place(b) })
+	return parts
+}
+
+// version is the identity version of the new scopes: the one that is wanted, if
+// all of them fit it, or the one they have in common.
+func (r *rescope) version() (string, error) {
+	version := r.Identity
+	if version == "" {
+		version = r.common()
+	}
+	for _, shape := range r.shapes {
+		if !fits(shape, version) {
+			return "", fmt.Errorf("sqlite: a scope of %s does not fit the identity %q", strings.Join(shape, ","), version)
+		}
+	}
+	if version == optionalSubject {
+		return version, valid(r.To, nil)
+	}
+	return version, valid(r.To, strings.Split(version, ","))
+}
+
+// common is the version of the new scopes where none is wanted: dimensions that
+// no rekey touches stay what they are declared as.
+func (r *rescope) common() string {
+	if len(r.Add) == 0 && len(r.Drop) == 0 {
+		return r.declared
+	}
+	if len(r.shapes) > 0 {
+		return strings.Join(r.shapes[0], ",")
+	}
+	names := slices.DeleteFunc(strings.Split(strings.ReplaceAll(r.declared, "[,subject]", ""), ","),
+		func(name string) bool { return slices.Contains(r.Drop, name) })
+	for _, added := range r.Add {
+		names = append(names, added[0])
+	}
+	return strings.Join(names, ",")
+}
+
+func fits(shape []string, version string) bool {
+	names := strings.Join(shape, ",")
+	return names == version || version == optionalSubject && (names == "tenant" || names == "tenant,subject")
+}
+
+// valid checks that a contract can have the operation id and the dimensions.
+func valid(operation string, dimensions []string) error {
+	return refrain.Contract{Operation: operation, Schema: "1", ReplayFor: time.Second, RememberFor: time.Second, Dimensions: dimensions}.Validate()
+}
