@@ -14,10 +14,12 @@ import (
 type Call struct {
 	Contract Contract
 	Scope    Scope
-	// Key is the client's key, 1 to 255 bytes.
+	// Key is the client's key, 1 to 255 bytes of any kind, compared byte for
+	// byte. (An HTTP header can carry visible ASCII and, in quotes, spaces.)
 	Key string
 	// Input is what makes two calls the same request: bytes as they are, or a
-	// value that is marshalled to JSON once.
+	// value that is marshalled to JSON once. Nil makes all calls with one key the
+	// same request.
 	Input any
 	// Actor is the acting principal, stored beside the identity.
 	Actor string
@@ -50,7 +52,7 @@ func (c Call) Claim() (*record.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := c.Contract.policy()
+	policy := c.Contract.Policy()
 	if c.Wait != 0 {
 		policy.Wait = min(policy.Wait, max(c.Wait, 0))
 	}
@@ -82,7 +84,7 @@ func (c Call) Drive(ctx context.Context, d *record.Driver, obs Observer, execute
 // an outcome that is provisional until the caller commits.
 func (c Call) Join(ctx context.Context, obs Observer, execute run) (Outcome, error) {
 	return c.observed(ctx, obs, func(claim *record.Claim) (*record.Record, bool, error) {
-		if _, nested := record.Entered(ctx); nested {
+		if record.Nested(ctx) {
 			return nil, false, ErrNested
 		}
 		rec, fresh, err := execute(ctx, claim)

@@ -123,7 +123,7 @@ func (c Contract) Validate() error {
 	fault := func(field, format string, args ...any) error {
 		return fmt.Errorf("refrain: Contract.%s of %q %s", field, c.Operation, fmt.Sprintf(format, args...))
 	}
-	p := c.policy()
+	p := c.Policy()
 	switch {
 	case !validName(c.Operation):
 		return fault("Operation", "needs 1 to 100 of letters, digits and . _ - /")
@@ -173,8 +173,8 @@ func validName(s string) bool {
 	})
 }
 
-// policy is the contract with its defaults put in, as the domain reads it.
-func (c Contract) policy() record.Policy {
+// Policy is the contract with its defaults put in, as the domain and engines read it.
+func (c Contract) Policy() record.Policy {
 	return record.Policy{
 		ReplayFor:    c.ReplayFor,
 		RememberFor:  c.RememberFor,

@@ -24,10 +24,14 @@ type Done[R any] struct {
 // is done and must not be retried in a loop.
 func Do[T, R any](ctx context.Context, ex Executor[T], call Call, effect func(ctx context.Context, tx T) (R, error)) (Done[R], error) {
 	var done Done[R]
-	var made R // by the newest run, which is the committed one
+	// By the newest run, which is the committed one.
+	var made R
+	var refused *Rejection
 	out, err := ex.Execute(ctx, call, func(ctx context.Context, tx T) (Result, error) {
 		value, err := effect(ctx, tx)
+		refused = nil
 		if err != nil {
+			errors.As(err, &refused)
 			return rejected(err)
 		}
 		made = value
@@ -47,6 +51,8 @@ func Do[T, R any](ctx context.Context, ex Executor[T], call Call, effect func(ct
 	case out.State == record.Confirmed && !out.Kept() && !out.Replayed: // too large to be kept, not to be returned
 		done.Value = made
 		return done, nil
+	case out.State == record.Rejected && !out.Replayed && refused != nil:
+		return done, refused
 	case out.State == record.Rejected:
 		var reason string
 		if err := json.Unmarshal(out.Body, &reason); err != nil {

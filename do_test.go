@@ -97,6 +97,9 @@ func TestDoRejects(t *testing.T) {
 			t.Errorf("answer %d is %v, want a rejection for %q", i+1, err, reason)
 		}
 	}
+	if !errors.Is(err, reason) || errors.Is(againErr, reason) {
+		t.Errorf("the first answer is %v with its cause, the replay %v with its text alone", err, againErr)
+	}
 	if first.Replayed || !again.Replayed || first.State != record.Rejected || again.Ref != first.Ref || first.Value != (receipt{}) {
 		t.Errorf("first %+v, again %+v", first, again)
 	}

@@ -49,12 +49,15 @@ var (
 	ErrNotMigrated = errors.New("refrain: the database is not migrated")
 	// ErrNewerSchema: the database was migrated by a newer version.
 	ErrNewerSchema = errors.New("refrain: the database was migrated by a newer version")
+	// ErrShorterMemory: the store keeps a longer RememberFor for the operation; a
+	// person must agree to the shorter one, see refrain contract register --yes.
+	ErrShorterMemory = errors.New("refrain: the contract remembers for less than the stored one")
 	// ErrRetryTransaction: the caller's transaction lost a race and must be run
 	// again from its start; it wraps the driver's error.
 	ErrRetryTransaction = errors.New("refrain: run the transaction again")
-	// ErrOwned: the transaction belongs to Refrain; effects neither commit nor
-	// roll back.
-	ErrOwned = errors.New("refrain: the transaction is not the effect's to end")
+	// ErrOwned: the transaction belongs to Refrain; effects do not end or nest it,
+	// change the schema or touch Refrain's tables.
+	ErrOwned = errors.New("refrain: not allowed inside an effect")
 )
 
 // Rejection is a recorded refusal: the effect decided against the action and

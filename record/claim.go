@@ -51,7 +51,7 @@ var errOverrun = errors.New("the effect ran longer than MaxExecution")
 // Bound returns the context an effect runs on: it knows the record (see
 // [Entered]) and ends after MaxExecution.
 func (c *Claim) Bound(ctx context.Context, rec *Record) (context.Context, context.CancelFunc) {
-	ctx = context.WithValue(ctx, enteredKey{}, rec)
+	ctx = context.WithValue(Enter(ctx, rec), nestedKey{}, true)
 	return context.WithTimeoutCause(ctx, c.Policy.MaxExecution, errOverrun)
 }
 
@@ -79,9 +79,21 @@ func (c *Claim) Keep(result Result) (Result, error) {
 	return result, nil
 }
 
-type enteredKey struct{}
+type (
+	enteredKey struct{}
+	nestedKey  struct{}
+)
 
-// Entered returns the record whose effect runs on ctx.
+// Enter returns the context of a handler that works on rec and commits for
+// itself. Engines use [Claim.Bound].
+func Enter(ctx context.Context, rec *Record) context.Context {
+	return context.WithValue(ctx, enteredKey{}, rec)
+}
+
+// Nested reports whether ctx is that of an effect, inside an engine's transaction.
+func Nested(ctx context.Context) bool { return ctx.Value(nestedKey{}) != nil }
+
+// Entered returns the record whose effect or handler runs on ctx.
 func Entered(ctx context.Context) (*Record, bool) {
 	rec, ok := ctx.Value(enteredKey{}).(*Record)
 	return rec, ok

@@ -38,7 +38,7 @@ const (
 // again, decides, and returns the committed record, fresh = true when its own
 // effect made it. What run returns as another error is row 9.
 func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) (rec *Record, fresh bool, err error)) (*Record, bool, error) {
-	if _, nested := Entered(ctx); nested {
+	if Nested(ctx) {
 		return nil, false, ErrNested
 	}
 	until := time.Now().Add(c.Policy.Wait)
@@ -56,10 +56,9 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 			return nil, false, Unavailable(err)
 		}
 		decision := Decide(c.Policy, seen, c.Request, now)
-		if decision.LeasePast && d.Change != nil {
-			err = d.Change(ctx, c.Identity, func(seen Seen, now time.Time) (Edit, error) { return Expire(seen, now), nil })
-			if err != nil {
-				return nil, false, Unavailable(err)
+		if decision.LeasePast {
+			if seen.Record, err = d.expire(ctx, seen.Record); err != nil {
+				return nil, false, err
 			}
 		}
 		switch decision.Action {
@@ -97,6 +96,7 @@ func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.T
 	var committed *Record
 	defer func() { d.flights.land(c.Identity, committed) }() // also when the effect panics
 	rec, fresh, err = run(ctx)
+	rec, err = d.lapsed(ctx, rec, err)
 	var refusal *Error
 	switch {
 	case err == nil:
@@ -115,6 +115,41 @@ func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.T
 		err = d.refused(ctx, c, refusal)
 	}
 	return rec, fresh, err
+}
+
+// lapsed writes what was found inside run's transaction, which wrote nothing: a
+// lease that is past.
+func (d *Driver) lapsed(ctx context.Context, rec *Record, err error) (*Record, error) {
+	var refusal *Error
+	switch {
+	case err == nil && rec != nil && rec.State == Submitted:
+		return d.expire(ctx, rec)
+	case errors.As(err, &refusal) && refusal.Problem == OutcomeUnknown && refusal.Record != nil && refusal.Record.State == Submitted:
+		told, failed := d.expire(ctx, refusal.Record)
+		if failed != nil {
+			return nil, failed
+		}
+		refusal.Record, refusal.State = told, told.State
+	}
+	return rec, err
+}
+
+// expire marks rec's outcome unknown if its lease is past, and returns the
+// record to tell of.
+func (d *Driver) expire(ctx context.Context, rec *Record) (*Record, error) {
+	if d.Change == nil {
+		return rec, nil
+	}
+	told := rec
+	err := d.Change(ctx, rec.Identity, func(seen Seen, now time.Time) (Edit, error) {
+		told = rec // asked again, it starts anew
+		edit := Expire(seen, now)
+		if edit.Put != nil {
+			told = edit.Put
+		}
+		return edit, nil
+	})
+	return told, Unavailable(err)
 }
 
 // share gives the lead, or the record of the flight that was under way.

@@ -34,7 +34,7 @@ func (g *guard) authorize(action sqlite3.AuthorizerActionCode, name3rd, name4th,
 	case sqlite3.AUTH_TRANSACTION:
 		denied = "end the transaction (" + name3rd + ")"
 	case sqlite3.AUTH_SAVEPOINT:
-		denied = "use savepoints (" + name3rd + ")"
+		denied = "use savepoints (" + name3rd + " " + name4th + ")"
 	case sqlite3.AUTH_PRAGMA:
 		if name4th != "" && !readPragmas[strings.ToLower(name3rd)] {
 			denied = "set PRAGMA " + name3rd

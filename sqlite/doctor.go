@@ -33,7 +33,7 @@ func (db *DB) Doctor(ctx context.Context) ([]Check, error) {
 		return nil, err
 	}
 	schema := Check{Setting: "schema", Value: fmt.Sprint(status.Version), Want: fmt.Sprint(status.Newest), OK: status.check() == nil,
-		Why: "the tables must be the ones this binary knows", Fix: "run Migrate, or the newer binary"}
+		Why: "the tables must be the ones this binary knows", Fix: "refrain migrate, or DB.Migrate; a newer schema needs the newer binary"}
 	return append(checks, schema), nil
 }
 

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"cmp"
 	"context"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
 )
 
 // Setup runs statements of the application's own, such as its schema, in one
@@ -21,8 +24,11 @@ func (db *DB) Setup(ctx context.Context, sql ...string) error {
 // Update runs work in one transaction on the writer, without a record: for the
 // application's writes that no client retries. It waits for the writer like
 // Execute, and an error rolls back. With [DB.ExecuteIn] it can hold a record
-// beside other work.
+// beside other work. Inside an effect it is [refrain.ErrNested].
 func (db *DB) Update(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
+	if record.Nested(ctx) {
+		return refrain.ErrNested
+	}
 	return db.writing(ctx, func(_ context.Context, s *session) error {
 		base, cancel := context.WithCancel(ctx)
 		defer cancel()

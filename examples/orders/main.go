@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"os/signal"
 	"strings"
@@ -48,7 +49,7 @@ func run(ctx context.Context, addr, path string) error {
 // open makes the tables. A service in production leaves that to its deployment:
 // a missing table is an alarm, not a fresh start.
 func open(ctx context.Context, path string) (*sqlite.DB, error) {
-	shop, err := sqlite.Open(path)
+	shop, err := sqlite.Open(path, sqlite.Options{Observer: logger{slog.Default()}})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ var createOrder = refrain.Contract{
 }
 
 func routes(shop *sqlite.DB) http.Handler {
-	guard := refrainhttp.Guard{Principal: principal, StatusPath: "/operations"}
+	guard := refrainhttp.Guard{Principal: principal, StatusPath: "/operations", Observer: logger{slog.Default()}}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", refrainhttp.Handle(guard, shop, createOrder, create))
 	status := refrainhttp.Status(guard, shop, createOrder)
@@ -76,6 +77,18 @@ func routes(shop *sqlite.DB) http.Handler {
 	mux.Handle("/operations/", status)
 	mux.Handle(refrainhttp.WellKnownPath, refrainhttp.WellKnown(guard, shop, createOrder))
 	return mux
+}
+
+// logger tells why a call failed; a client is only told what it may do next.
+type logger struct{ *slog.Logger }
+
+func (l logger) Observe(ctx context.Context, e refrain.Event) {
+	level := slog.LevelDebug
+	if e.Err != nil {
+		level = slog.LevelWarn
+	}
+	l.Log(ctx, level, "refrain", "operation", e.Operation, "row", e.Row, "problem", e.Problem,
+		"replayed", e.Replayed, "ref", e.Ref, "took", e.Took, "error", e.Err)
 }
 
 // principal stands for real authentication: the token names the tenant.
