@@ -34,7 +34,7 @@ mutants:
 	go run ./proof/mutants -only "$(ONLY)"
 
 proof:
-	REFRAIN_PROOF=1 go test -count=1 -timeout 60m work
+	REFRAIN_PROOF=full go test -count=1 -timeout 90m work
 
 bench:
 	go test -run '^$$' -bench . -benchmem work

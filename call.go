@@ -23,6 +23,9 @@ type Call struct {
 	Input any
 	// Actor is the acting principal, stored beside the identity.
 	Actor string
+	// Fresh says that Key was made for this call alone: it cannot be a retry, and
+	// no recovery fence holds it up. For callers without a key of their client's.
+	Fresh bool
 	// Wait shortens the contract's Wait for this call; negative means none.
 	Wait time.Duration
 
@@ -61,7 +64,7 @@ func (c Call) Claim() (*record.Claim, error) {
 		Identity:        id,
 		Hash:            id.Hash(),
 		Policy:          policy,
-		Request:         record.Request{Key: c.Key, Print: print, Recompute: c.Recompute},
+		Request:         record.Request{Key: c.Key, Fresh: c.Fresh, Print: print, Recompute: c.Recompute},
 		Actor:           c.Actor,
 		IdentityVersion: c.Contract.IdentityVersion(),
 		Contract:        c.Contract.MarshalJSON,

@@ -117,15 +117,15 @@ func known(p Policy, rec *Record, req Request, now time.Time) Decision {
 func unseen(p Policy, seen Seen, req Request, now time.Time) Decision {
 	expired := seen.Record != nil
 	born, timed := p.KeyTime.Birth(req.Key)
-	if lateRetry(p, seen, born, timed) && !seen.Allowed {
+	if !req.Fresh && lateRetry(p, seen, born, timed) && !seen.Allowed {
 		d := refuse("2", TooLate)
 		d.Review = true
 		return d
 	}
-	if timed && born.After(now.Add(p.Skew)) {
+	if timed && born.After(now.Add(p.Skew)) && !req.Fresh {
 		return refuse("2b", KeyFromFuture)
 	}
-	if !timed && p.KeyTime == Required && !seen.Allowed {
+	if !timed && p.KeyTime == Required && !seen.Allowed && !req.Fresh {
 		return refuse("11", KeyInvalid)
 	}
 	d := Decision{Row: "1", Action: Execute, Replaces: expired, SpendsAllow: seen.Allowed}

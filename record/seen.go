@@ -38,6 +38,7 @@ type Request struct {
 	BodyFault Problem // BodyTooLarge, BodyNotCanonical, or ""
 
 	Key   string
+	Fresh bool // the key was made for this request, which so cannot be a retry
 	Print fingerprint.Print
 	// Recompute returns the deciding digest of this request under another rule
 	// and schema, ok = false where this binary does not know them. May be nil.

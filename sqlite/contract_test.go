@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/storetest"
@@ -120,6 +121,24 @@ func standing(h *storetest.Harness[Tx], raw *sql.DB) {
 			counts[id] = n
 		}
 		return counts, rows.Err()
+	}
+	h.Audits = func(ctx context.Context) ([]storetest.Audit, error) {
+		rows, err := raw.QueryContext(ctx, `SELECT at, by, action, ref, reason, detail FROM refrain_audit ORDER BY id`)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		var lines []storetest.Audit
+		for rows.Next() {
+			var line storetest.Audit
+			var at int64
+			if err := rows.Scan(&at, &line.By, &line.Action, &line.Ref, &line.Reason, &line.Detail); err != nil {
+				return nil, err
+			}
+			line.At = time.UnixMicro(at)
+			lines = append(lines, line)
+		}
+		return lines, rows.Err()
 	}
 	h.Damage = func(ctx context.Context, id record.Identity, how storetest.Damage) error {
 		set := map[storetest.Damage]string{

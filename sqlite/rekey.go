@@ -61,6 +61,10 @@ func (e *RekeyError) Error() string {
 	return fmt.Sprintf("sqlite: %d pairs of records would become one: %s", len(pairs), shortened(pairs))
 }
 
+// ErrRekey is wrapped by what is wrong with a [Rekey] itself: identities that
+// make no contract.
+var ErrRekey = errors.New("sqlite: the rekey cannot be done")
+
 // shortened keeps a message readable; the error has the whole list.
 func shortened(list []string) string {
 	const shown = 10
@@ -81,17 +85,21 @@ const movedTo = "moved to "
 // a process with the old contract is [refrain.ErrContractChanged].
 //
 // It refuses with a [RekeyError], with [record.ErrNotFound] for an operation the
-// store does not know, and with a plain error for identities that make no
-// contract. Its memory is about 100 bytes per record.
+// store does not know, and with [ErrRekey] for identities that make no contract. Its memory is about 100 bytes per record.
 func (db *DB) Rekey(ctx context.Context, r Rekey) (done Rekeyed, err error) {
 	if r.To == "" {
 		r.To = r.Operation
 	}
 	if r.By == "" || r.Reason == "" {
-		return Rekeyed{}, errors.New("sqlite: a rekey needs a name and a reason")
+		return Rekeyed{}, fmt.Errorf("%w: it needs a name and a reason", ErrRekey)
+	}
+	for _, added := range r.Add {
+		if err := addable(added[0], added[1]); err != nil {
+			return Rekeyed{}, err
+		}
 	}
 	if r.To == r.Operation && len(r.Add) == 0 && len(r.Drop) == 0 && r.Identity == "" {
-		return Rekeyed{}, errors.New("sqlite: a rekey needs something to change")
+		return Rekeyed{}, fmt.Errorf("%w: it changes nothing", ErrRekey)
 	}
 	err = db.writing(ctx, func(ctx context.Context, s *session) error {
 		done, err = rekey(ctx, s, r, db.opts.Now())
@@ -155,7 +163,7 @@ func moveOperation(ctx context.Context, q runner, r Rekey, identity string, from
 			return err
 		case known.contract != "": // its own processes have begun; they keep their contract
 			if known.identity != identity {
-				return fmt.Errorf("sqlite: the store keeps %q by %q, and the moved records would be by %q", r.To, known.identity, identity)
+				return fmt.Errorf("%w: the store keeps %q by %q, and the moved records would be by %q", ErrRekey, r.To, known.identity, identity)
 			}
 			from.contract = known.contract
 			if known.horizon.After(from.horizon) {

@@ -50,7 +50,7 @@ func (r *rescope) rewritten(scope string) (string, []string, error) {
 	parts = slices.DeleteFunc(parts, func(part [2]string) bool { return slices.Contains(r.Drop, part[0]) })
 	for _, added := range r.Add {
 		if has(parts, added[0]) {
-			return "", nil, fmt.Errorf("sqlite: the scope %s has a dimension %q already", scope, added[0])
+			return "", nil, fmt.Errorf("%w: the scope %s has a dimension %q already", ErrRekey, scope, added[0])
 		}
 		parts = append(parts, added)
 	}
@@ -105,7 +105,7 @@ func (r *rescope) version() (string, error) {
 	}
 	for _, shape := range r.shapes {
 		if !fits(shape, version) {
-			return "", fmt.Errorf("sqlite: a scope of %s does not fit the identity %q", strings.Join(shape, ","), version)
+			return "", fmt.Errorf("%w: a scope of %s does not fit the identity %q", ErrRekey, strings.Join(shape, ","), version)
 		}
 	}
 	if version == optionalSubject {
@@ -138,5 +138,23 @@ func fits(shape []string, version string) bool {
 
 // valid checks that a contract can have the operation id and the dimensions.
 func valid(operation string, dimensions []string) error {
-	return refrain.Contract{Operation: operation, Schema: "1", ReplayFor: time.Second, RememberFor: time.Second, Dimensions: dimensions}.Validate()
+	c := refrain.Contract{Operation: operation, Schema: "1", ReplayFor: time.Second, RememberFor: time.Second, Dimensions: dimensions}
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrRekey, err)
+	}
+	return nil
 }
+
+// addable checks a dimension that every scope is to get.
+func addable(name, value string) error {
+	if value == "" || len(value) > maxScopeValue {
+		return fmt.Errorf("%w: dimension %q needs 1 to %d bytes", ErrRekey, name, maxScopeValue)
+	}
+	if name == "tenant" {
+		return nil
+	}
+	return valid("any", []string{"tenant", name})
+}
+
+// maxScopeValue is what a scope may have in one dimension.
+const maxScopeValue = 255

@@ -96,10 +96,11 @@ func (c *Client) Count(ctx context.Context, url string) (n int, err error) {
 type Kind int
 
 const (
-	Wrong      Kind = iota
-	Success         // 201, fresh or replayed
-	InProgress      // row 6a
-	Conflict        // row 4
+	Wrong       Kind = iota
+	Success          // 201, fresh or replayed
+	InProgress       // row 6a
+	Conflict         // row 4
+	Unavailable      // row 9: nothing was executed
 )
 
 // Kind classifies the answer. What only half agrees is Wrong.
@@ -112,6 +113,8 @@ func (a Answer) Kind() Kind {
 		return InProgress
 	case a.Status == http.StatusUnprocessableEntity && problem == "key-reused":
 		return Conflict
+	case a.Status == http.StatusServiceUnavailable && problem == "store-unavailable" && a.Header.Get("Retry-After") != "":
+		return Unavailable
 	}
 	return Wrong
 }
