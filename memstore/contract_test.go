@@ -53,6 +53,13 @@ func harness(t *testing.T, env storetest.Env) *storetest.Harness[memstore.Tx] {
 			}
 			return counts, nil
 		},
+		Audits: func(context.Context) ([]storetest.Audit, error) {
+			var lines []storetest.Audit
+			for _, a := range db.Audits() {
+				lines = append(lines, storetest.Audit(a))
+			}
+			return lines, nil
+		},
 		Damage: func(ctx context.Context, id record.Identity, how storetest.Damage) error {
 			return db.Tamper(ctx, id, func(rec *record.Record) {
 				switch how {

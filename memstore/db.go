@@ -109,9 +109,18 @@ func (db *DB) Close() error {
 }
 
 // Register stores the contracts and checks them against the stored ones: where
-// the identity version of an operation differs it is [refrain.ErrContractChanged]
-// and nothing is stored.
+// the identity version of an operation differs it is [refrain.ErrContractChanged],
+// where its memory is shorter [refrain.ErrShorterMemory], and nothing is stored.
 func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error {
+	return db.register(ctx, contracts, false)
+}
+
+// RegisterShorter is Register for somebody who has agreed to a shorter memory.
+func (db *DB) RegisterShorter(ctx context.Context, contracts ...refrain.Contract) error {
+	return db.register(ctx, contracts, true)
+}
+
+func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorter bool) error {
 	for _, c := range contracts {
 		if err := c.Validate(); err != nil {
 			return err
@@ -119,8 +128,12 @@ func (db *DB) Register(ctx context.Context, contracts ...refrain.Contract) error
 	}
 	return db.within(ctx, func(t *transaction) error {
 		for _, c := range contracts {
-			op, err := t.operation(c.Operation, c.IdentityVersion())
-			if err != nil {
+			op, known := db.operations.get(c.Operation, true)
+			if !known || op.identityVersion == "" { // "": only a horizon so far
+				op.identityVersion = c.IdentityVersion()
+			}
+			err := c.Supersedes(op.identityVersion, op.contract)
+			if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
 				return err
 			}
 			if op.contract, err = c.MarshalJSON(); err != nil {

@@ -69,7 +69,9 @@ func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) 
 		return nil, false, err
 	}
 	now := db.options.Now() // the transaction's only stamp, taken while it holds the claim
-	decision := record.Decide(c.Policy, seen, c.Request, now)
+	policy := c.Policy
+	policy.Rerun = false // an effect in our transaction is never lost, so this record is another guard's
+	decision := record.Decide(policy, seen, c.Request, now)
 	switch decision.Action {
 	case record.Replay, record.Current:
 		return seen.Record, false, nil

@@ -198,11 +198,20 @@ func later(a, b time.Time) time.Time {
 // clone copies rec with all it points at, its times cut to what is stored.
 func clone(rec *record.Record) *record.Record {
 	c := *rec
-	c.Result.Header = slices.Clone(rec.Result.Header)
-	c.Result.Body = bytes.Clone(rec.Result.Body)
-	c.Result.Digest = bytes.Clone(rec.Result.Digest)
+	c.Result = cloneResult(rec.Result)
+	c.Evidence = slices.Clone(rec.Evidence)
+	for i, e := range c.Evidence {
+		c.Evidence[i] = cloneResult(e)
+	}
 	for _, at := range []*time.Time{&c.Created, &c.Final, &c.ReplayUntil, &c.RememberUntil, &c.Lease} {
 		*at = record.Micro(*at)
 	}
 	return &c
+}
+
+func cloneResult(r record.Result) record.Result {
+	r.Header = slices.Clone(r.Header)
+	r.Body = bytes.Clone(r.Body)
+	r.Digest = bytes.Clone(r.Digest)
+	return r
 }

@@ -10,19 +10,24 @@ import (
 // Change implements [record.Store]. It shares its transaction with other callers
 // like Execute does, so decide may be asked again.
 func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record.Seen, time.Time) (record.Edit, error)) error {
-	return db.write(ctx, false, func(ctx context.Context, s *session) error {
+	var refused error // waits for COMMIT too: what it is about may be a neighbour's
+	err := db.write(ctx, false, func(ctx context.Context, s *session) error {
 		hash := id.Hash()
 		found, err := lookup(ctx, s.run, id, hash)
 		if err != nil {
 			return err
 		}
 		now := db.opts.Now()
-		edit, err := decide(found.Seen, now)
-		if err != nil {
-			return err
+		var edit record.Edit
+		if edit, refused = decide(found.Seen, now); refused != nil {
+			return nil
 		}
 		return apply(ctx, s.run, id, hash, found, edit, now)
 	})
+	if err != nil {
+		return err
+	}
+	return refused
 }
 
 func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, found seen, edit record.Edit, now time.Time) error {

@@ -89,7 +89,9 @@ func decide(found seen, c *record.Claim, now time.Time) (record.Decision, error)
 	if err := c.CheckIdentity(found.Seen); err != nil {
 		return record.Decision{}, err
 	}
-	decision := record.Decide(c.Policy, found.Seen, c.Request, now)
+	policy := c.Policy
+	policy.Rerun = false // an effect in our transaction is never lost, so this record is another guard's
+	decision := record.Decide(policy, found.Seen, c.Request, now)
 	switch decision.Action {
 	case record.Execute, record.Replay, record.Current:
 		return decision, nil

@@ -55,6 +55,9 @@ type Harness[T any] struct {
 	Allow   func(ctx context.Context, id record.Identity) error
 	Reviews func(ctx context.Context) (map[record.Identity]int, error)
 
+	// Audits returns what operators did, oldest first. Optional: NoAudits.
+	Audits func(ctx context.Context) ([]Audit, error)
+
 	// Damage breaks the stored record of id behind the engine's back. Optional:
 	// NoDamage.
 	Damage func(ctx context.Context, id record.Identity, how Damage) error
@@ -71,6 +74,12 @@ type Fence struct {
 	Scope     string // encoded, refrain.Scope.String
 	Until     time.Time
 	Ended     bool
+}
+
+// Audit is one line of what an operator did.
+type Audit struct {
+	At                              time.Time
+	By, Action, Ref, Reason, Detail string
 }
 
 // Damage is a way to break a stored record.
@@ -93,6 +102,7 @@ type Features struct {
 	NoCommit     bool // cannot let Env.Commit fail a COMMIT
 	NoForgetting bool // cannot park Forget by Env.Forgetting
 	NoStanding   bool // no fences, allows and reviews
+	NoAudits     bool // lines of audit cannot be read
 	NoDamage     bool
 	NoPoison     bool // a failed statement leaves a transaction usable
 	// MaxBody is the longest result body the engine keeps, in bytes; 0 means at
@@ -119,6 +129,7 @@ func (h *Harness[T]) missing(f Features) []string {
 		{"Fence", h.Fence != nil || f.NoStanding},
 		{"Allow", h.Allow != nil || f.NoStanding},
 		{"Reviews", h.Reviews != nil || f.NoStanding},
+		{"Audits", h.Audits != nil || f.NoAudits},
 		{"Damage", h.Damage != nil || f.NoDamage},
 		{"FailStatement", h.FailStatement != nil || f.NoPoison},
 	} {

@@ -51,10 +51,10 @@ func TestCases(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	all := (&Harness[int]{}).missing(Features{})
-	if len(all) != 14 {
+	if len(all) != 15 {
 		t.Errorf("an empty harness lacks %v", all)
 	}
-	excused := Features{NoReopen: true, NoExecuteIn: true, NoStanding: true, NoDamage: true, NoPoison: true}
+	excused := Features{NoReopen: true, NoExecuteIn: true, NoStanding: true, NoAudits: true, NoDamage: true, NoPoison: true}
 	if got, want := (&Harness[int]{}).missing(excused), all[:6]; !slices.Equal(got, want) {
 		t.Errorf("with all excuses it lacks %v, want %v", got, want)
 	}

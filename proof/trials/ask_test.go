@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answer is what a client can see.
@@ -29,7 +31,8 @@ func (a answer) String() string {
 func (a answer) problem() string { return a.header.Get("Idempotency-Status") }
 func (a answer) replayed() bool  { return a.header.Get("Idempotent-Replayed") == "true" }
 
-// request is a POST of JSON to /orders; fields are names and values in turn.
+// request is a POST of JSON to /orders; fields are names and values in turn,
+// no value for none.
 func (s *shop) request(ctx context.Context, key, body string, fields ...string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/orders", strings.NewReader(body))
@@ -42,6 +45,10 @@ func (s *shop) request(ctx context.Context, key, body string, fields ...string) 
 		r.Header.Set("Idempotency-Key", key)
 	}
 	for i := 0; i < len(fields); i += 2 {
+		if fields[i+1] == "" {
+			r.Header.Del(fields[i])
+			continue
+		}
 		r.Header.Set(fields[i], fields[i+1])
 	}
 	return r
@@ -105,6 +112,9 @@ func wantReplay(t *testing.T, a, first answer) {
 	t.Helper()
 	if a.status != first.status || a.body != first.body || !a.replayed() || a.problem() != "" {
 		t.Errorf("answer = %v (replayed %t), want %v again", a, a.replayed(), first)
+	}
+	if want := first.header["Content-Type"]; first.header != nil && !slices.Equal(a.header["Content-Type"], want) {
+		t.Errorf("Content-Type = %q, want %q", a.header["Content-Type"], want)
 	}
 }
 
@@ -171,3 +181,11 @@ const (
 	order = `{"sku":"A-1","amount":10}`
 	other = `{"sku":"A-1","amount":20}`
 )
+
+func decimal(n int64) string { return fmt.Sprint(n) }
+
+// uuidBornAt is a UUIDv7 of that time.
+func uuidBornAt(at time.Time) string {
+	ms := at.UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7000-8000-000000000001", ms>>16, ms&0xffff)
+}

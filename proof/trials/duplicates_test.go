@@ -228,7 +228,7 @@ func TestForgettingSparesWhatRuns(t *testing.T) {
 		})
 		slow = false
 		for n := range 20 {
-			s.post(fmt.Sprint("old ", n)[:3]+fmt.Sprint(n), order)
+			s.post(fmt.Sprint("old", n), order)
 		}
 		s.clock.pass(48 * time.Hour)
 		slow = true

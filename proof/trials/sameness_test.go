@@ -33,6 +33,7 @@ func TestSameRequestOrAnother(t *testing.T) {
 		body(``, ``, true, "empty twice"),
 		body(`{}`, `{}`, true, "{} twice"),
 		body(`null`, `null`, true, "null twice"),
+		body(``, " \n", true, "empty and blanks alone"),
 		body(``, `{}`, false, "empty and {}"),
 		body(``, `null`, false, "empty and null"),
 		body(`{}`, `null`, false, "{} and null"),
