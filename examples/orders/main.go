@@ -33,12 +33,12 @@ func main() {
 }
 
 func run(ctx context.Context, addr, path string) error {
-	shop, err := open(ctx, path)
+	shop, err := open(ctx, path, time.Now)
 	if err != nil {
 		return err
 	}
 	defer shop.Close(context.WithoutCancel(ctx))
-	server := &http.Server{Addr: addr, Handler: routes(shop), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: addr, Handler: routes(shop, time.Now), ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -48,8 +48,8 @@ func run(ctx context.Context, addr, path string) error {
 
 // open makes the tables. A service in production leaves that to its deployment:
 // a missing table is an alarm, not a fresh start.
-func open(ctx context.Context, path string) (*sqlite.DB, error) {
-	shop, err := sqlite.Open(path, sqlite.Options{Observer: logger{slog.Default()}})
+func open(ctx context.Context, path string, now func() time.Time) (*sqlite.DB, error) {
+	shop, err := sqlite.Open(path, sqlite.Options{Observer: logger{slog.Default()}, Now: now})
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ var createOrder = refrain.Contract{
 	ReplayFor: 24 * time.Hour, RememberFor: 30 * 24 * time.Hour,
 }
 
-func routes(shop *sqlite.DB) http.Handler {
-	guard := refrainhttp.Guard{Principal: principal, StatusPath: "/operations", Observer: logger{slog.Default()}}
+func routes(shop *sqlite.DB, now func() time.Time) http.Handler {
+	guard := refrainhttp.Guard{Principal: principal, StatusPath: "/operations", Observer: logger{slog.Default()}, Now: now}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", refrainhttp.Handle(guard, shop, createOrder, create))
 	status := refrainhttp.Status(guard, shop, createOrder)
@@ -100,8 +100,7 @@ func principal(r *http.Request) (refrain.Scope, error) {
 	return refrain.Tenant(tenant), nil
 }
 
-// create is an ordinary handler with a transaction. The ref on the row, with
-// its unique index, lets the business data itself enforce at most one.
+// create is an ordinary handler with a transaction.
 func create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
 	var order struct {
 		Item string `json:"item"`
@@ -110,13 +109,7 @@ func create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
 		http.Error(w, "an order needs an item", http.StatusBadRequest) // nothing written: the key stays free
 		return nil
 	}
-	call, _ := refrain.CallFrom(r.Context())
-	res, err := tx.ExecContext(r.Context(), `INSERT INTO orders (tenant, item, refrain_ref) VALUES (?, ?, ?)`,
-		call.Scope.Get("tenant"), order.Item, call.Ref)
-	if err != nil {
-		return err
-	}
-	id, err := res.LastInsertId()
+	id, err := insert(r.Context(), tx, order.Item)
 	if err != nil {
 		return err
 	}
@@ -124,4 +117,16 @@ func create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	return json.NewEncoder(w).Encode(map[string]any{"id": id, "item": order.Item})
+}
+
+// insert is the effect. The ref on the row, with its unique index, lets the
+// business data itself enforce at most one.
+func insert(ctx context.Context, tx sqlite.Tx, item string) (int64, error) {
+	call, _ := refrain.CallFrom(ctx)
+	res, err := tx.ExecContext(ctx, `INSERT INTO orders (tenant, item, refrain_ref) VALUES (?, ?, ?)`,
+		call.Scope.Get("tenant"), item, call.Ref)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
 }

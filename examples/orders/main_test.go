@@ -1,21 +1,16 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRetry(t *testing.T) {
-	shop, err := open(t.Context(), filepath.Join(t.TempDir(), "orders.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shop.Close(context.Background())
-	h := routes(shop)
+	shop := openShop(t, time.Now)
+	h := routes(shop, time.Now)
 	post := func(key, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer north")
@@ -41,8 +36,7 @@ func TestRetry(t *testing.T) {
 	if mended := post("k2", `{"item":"tea"}`); mended.Code != http.StatusCreated {
 		t.Errorf("the key did not stay free: %d %s", mended.Code, mended.Body)
 	}
-	var orders int
-	if err := shop.Reader().QueryRow(`SELECT count(*) FROM orders`).Scan(&orders); err != nil || orders != 2 {
-		t.Errorf("%d orders, %v; want 2", orders, err)
+	if n := countOrders(t, shop); n != 2 {
+		t.Errorf("%d orders, want 2", n)
 	}
 }
