@@ -51,7 +51,7 @@ type published struct {
 // MarshalJSON is the published form: defaults put in, durations in ISO 8601,
 // sizes in bytes. It is what the well-known document shows and the store keeps.
 func (c Contract) MarshalJSON() ([]byte, error) {
-	p := c.policy()
+	p := c.Policy()
 	methods := c.Methods
 	if methods == nil {
 		methods = []string{"POST", "PATCH"}
@@ -176,7 +176,7 @@ func parseISODuration(s string) (time.Duration, error) {
 			break
 		}
 		n, err := time.ParseDuration(rest[:end] + "s") // exact for up to nine decimals
-		if err != nil || n > 0 && units[rest[end]] > maxMemory/n*time.Second {
+		if err != nil || n > 0 && units[rest[end]]/time.Second > maxMemory/n {
 			ok = false
 			break
 		}

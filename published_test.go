@@ -132,6 +132,10 @@ func TestContractPublishedDurations(t *testing.T) {
 		if form.ReplayFor != want {
 			t.Errorf("%v is published as %q, want %q", d, form.ReplayFor, want)
 		}
+		var read refrain.Contract
+		if err := read.UnmarshalJSON(text); err != nil || read.ReplayFor != d {
+			t.Errorf("%q is read as %v, %v", want, read.ReplayFor, err)
+		}
 	}
 }
 

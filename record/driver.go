@@ -55,6 +55,9 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 		if err != nil {
 			return nil, false, Unavailable(err)
 		}
+		if err := c.CheckIdentity(seen); err != nil { // its record may have another identity by now
+			return nil, false, err
+		}
 		decision := Decide(c.Policy, seen, c.Request, now)
 		if decision.LeasePast {
 			if seen.Record, err = d.expire(ctx, seen.Record); err != nil {

@@ -28,6 +28,9 @@ func (x *exchange) readBody() *record.Error {
 		return nil
 	}
 	read, err := readUpTo(x.r.Body, limit, x.r.ContentLength)
+	if len(read) == 0 && err == nil && x.consumed() {
+		err = errConsumed
+	}
 	over := int64(len(read)) > limit
 	switch {
 	case over && x.contract.Observe:
@@ -46,6 +49,14 @@ func (x *exchange) readBody() *record.Error {
 		return &record.Error{Problem: record.BodyNotCanonical, Row: "13", Err: fmt.Errorf("the body ended early: %w", err)}
 	}
 	return nil
+}
+
+var errConsumed = errors.New("a layer around the guard has read it, as Request.FormValue does")
+
+// consumed reports that the body came to its end before the guard saw any of
+// it. Taken for empty, it would make all requests under one key the same.
+func (x *exchange) consumed() bool {
+	return x.r.ContentLength > 0 || len(x.r.PostForm) > 0 || x.r.MultipartForm != nil
 }
 
 // isMaxBytes reports that a layer around the guard allows less.

@@ -6,34 +6,22 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
 )
 
-// capture is the ResponseWriter of one run. It keeps the answer back until the
-// transaction has committed. It has no Unwrap: nothing reaches the client's
-// writer under a key except deadlines and full duplex.
+// capture is the ResponseWriter of one run under Handle. It keeps the answer
+// back until the transaction has committed. It has no Unwrap: nothing reaches
+// the client's writer under a key except deadlines and full duplex.
 type capture struct {
-	outer  http.ResponseWriter
-	input  rewound // the request body of this run
-	marker string  // the guard's replay field, which a handler cannot set
-	header http.Header
-	status int // 0 until chosen
-	length int64
-	kept   [][2]string // the fields a record keeps
-	once   [][2]string // the fields only the first answer shows
-	body   spool
-	digest bool // a body over the limit keeps its digest
-
-	declared declaration
-	effect   string // the effect reference
-	verdict  verdict
-	fault    *answerFault
-	ended    bool
+	draft
+	outer   http.ResponseWriter
+	input   rewound // the request body of this run
+	digest  bool    // a body over the limit keeps its digest
+	verdict verdict
+	fault   *answerFault
 }
 
 // verdict is why a run's answer is not recorded; zero while it may be.
@@ -55,10 +43,7 @@ type answerFault struct {
 func (f *answerFault) Error() string { return "refrainhttp: " + f.text }
 
 func (c *capture) open(x *exchange) {
-	*c = capture{
-		outer: x.w, marker: x.ReplayedHeader, header: make(http.Header), length: -1,
-		body: spool{limit: responseLimit(x.contract)}, digest: x.contract.KeepDigest || x.contract.Observe,
-	}
+	*c = capture{draft: newDraft(x), outer: x.w, digest: x.contract.KeepDigest || x.contract.Observe}
 }
 
 // spoil notes the first fault; the run will be rolled back.
@@ -70,35 +55,22 @@ func (c *capture) spoil(problem record.Problem, format string, args ...any) erro
 	return c.fault
 }
 
-func (c *capture) Header() http.Header { return c.header }
-
 // WriteHeader chooses the status; the first one wins. 1xx answers are dropped:
 // the first answer leaves only after COMMIT. 101 leaves HTTP and cannot be
-// recorded. As in net/http, an impossible status is a panic.
+// recorded.
 func (c *capture) WriteHeader(status int) {
 	switch {
-	case status < 100 || status > 999:
-		panic(fmt.Sprintf("refrainhttp: invalid WriteHeader code %d", status))
-	case c.status != 0 || c.ended:
+	case c.settled(status):
 		return
 	case status == http.StatusSwitchingProtocols:
 		_ = c.spoil(record.NotRecordable, "A protocol upgrade cannot be recorded.")
 	case status < 200:
 		return
 	}
-	c.status = status
-	if media, _, _ := strings.Cut(c.header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(media), "text/event-stream") {
+	c.choose(status)
+	if c.eventStream() {
 		_ = c.spoil(record.NotRecordable, "An event stream cannot be recorded.")
 	}
-	if declared := c.header.Get("Content-Length"); declared != "" {
-		if n, err := strconv.ParseInt(declared, 10, 64); err == nil && n >= 0 {
-			c.length = n
-		}
-	}
-	if c.effect == "" {
-		c.effect = c.header.Get("Location")
-	}
-	c.kept, c.once = sortFields(c.header, c.marker)
 }
 
 func (c *capture) Write(p []byte) (int, error) {
@@ -108,30 +80,21 @@ func (c *capture) Write(p []byte) (int, error) {
 	return c.body.Write(p)
 }
 
-// admit says whether n more bytes of body are part of the answer.
 func (c *capture) admit(n int) error {
 	if c.status == 0 {
 		c.WriteHeader(http.StatusOK)
 	}
-	switch {
-	case c.ended:
-		return errors.New("refrainhttp: write after the handler returned")
-	case c.fault != nil:
+	if c.fault != nil && !c.ended {
 		return c.fault
-	case !bodyAllowed(c.status):
-		return http.ErrBodyNotAllowed
-	case c.length >= 0 && c.body.size+int64(n) > c.length:
-		return http.ErrContentLength
-	case !c.digest && c.body.size+int64(n) > c.body.limit:
+	}
+	if err := c.draft.admit(n); err != nil {
+		return err
+	}
+	if !c.digest && c.body.size+int64(n) > c.body.limit {
 		c.body.close()
 		return c.spoil(record.ResponseTooLarge, "The answer is over %d bytes: raise Contract.MaxResponse or set KeepDigest.", c.body.limit)
 	}
 	return nil
-}
-
-// bodyAllowed reports whether answers of this status have a body (RFC 9110 §6.4.1).
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // FlushError refuses: nothing leaves before COMMIT.
@@ -176,7 +139,7 @@ func (c *capture) settle(err error) (refrain.Result, error) {
 	case err != nil:
 		c.verdict = failed
 		return refrain.Result{}, err
-	case c.length >= 0 && c.body.size != c.length && bodyAllowed(c.status):
+	case c.incomplete():
 		c.verdict, c.status = failed, 0
 		return refrain.Result{}, fmt.Errorf("refrainhttp: the handler declared %d bytes and wrote %d", c.length, c.body.size)
 	case !c.recordable():
@@ -193,26 +156,3 @@ func (c *capture) settle(err error) (refrain.Result, error) {
 	}
 	return result, nil
 }
-
-// sniff makes net/http's guess at the media type part of the record: a later
-// version may guess otherwise.
-func (c *capture) sniff() {
-	if c.body.size == 0 || c.header["Content-Encoding"] != nil {
-		return
-	}
-	if _, chosen := c.header["Content-Type"]; !chosen {
-		c.kept = append(c.kept, [2]string{"Content-Type", http.DetectContentType(c.body.head())})
-	}
-}
-
-// send is the first answer, after COMMIT or where nothing was recorded.
-func (c *capture) send(w http.ResponseWriter, behind receipt) {
-	var room [24][2]string // enough for nearly all answers without an allocation
-	fields := append(append(room[:0], c.kept...), c.once...)
-	begin(w, c.status, c.body.size, behind.addTo(fields))
-	if bodyAllowed(c.status) {
-		_ = c.body.writeTo(w) // the client may be gone; what happened is recorded
-	}
-}
-
-func (c *capture) close() { c.body.close() }

@@ -13,57 +13,71 @@ type declaration int
 const (
 	recorded declaration = iota + 1
 	refused
+	notStarted
 )
 
 // Record declares that the answer is the outcome of the action: whatever its
-// status, it is recorded as confirmed and the handler's writes are kept. Say so
-// before WriteHeader; later is too late and rolls back with 500
-// answer-undeclared. On a writer that no guard stands behind it does nothing.
-func Record(w http.ResponseWriter) { declare(w, recorded) }
+// status, it is recorded as confirmed. Under [Handle] the handler's writes are
+// kept. Say so before WriteHeader; later is too late: [Handle] rolls back with
+// 500 answer-undeclared, [Wrap] goes by the status. On a writer that no guard
+// stands behind it does nothing.
+func Record(w http.ResponseWriter) { declare(w, "Record", recorded) }
 
-// Refuse declares that the action is refused: the handler's writes are rolled
-// back, the answer is recorded as rejected and repeats get the same. Say so
-// before WriteHeader, as with [Record].
-func Refuse(w http.ResponseWriter) { declare(w, refused) }
+// Refuse declares that the action is refused: the answer is recorded as
+// rejected and repeats get the same. Under [Handle] the handler's writes are
+// rolled back; under [Wrap] the handler says that it has made none that count.
+// Say so before WriteHeader, as with [Record].
+func Refuse(w http.ResponseWriter) { declare(w, "Refuse", refused) }
+
+// NotStarted declares that the action provably did not begin. Under [Wrap] it
+// frees the key: nothing is recorded, and a retry runs the handler again. Where
+// an earlier attempt may have begun the outcome stays unknown. Say so before
+// WriteHeader; later changes nothing. Under [Handle], whose writes are rolled
+// back anyway, it does nothing.
+func NotStarted(w http.ResponseWriter) {
+	if s, wrapped := writerOf(w).(*stream); wrapped {
+		s.declare("NotStarted", func(d *draft) { d.declared = notStarted })
+	}
+}
 
 // SetEffect names where the outcome can be seen, in place of the Location
 // field. It is told when the result itself is no longer kept. Say so before
 // WriteHeader, as with [Record].
 func SetEffect(w http.ResponseWriter, ref string) {
-	if c := captureOf(w); c.admits("SetEffect") {
-		c.effect = ref
+	if c := writerOf(w); c != nil {
+		c.declare("SetEffect", func(d *draft) { d.effect = ref })
 	}
 }
 
-func declare(w http.ResponseWriter, d declaration) {
-	name := "Record"
-	if d == refused {
-		name = "Refuse"
-	}
-	if c := captureOf(w); c.admits(name) {
-		c.declared = d
+func declare(w http.ResponseWriter, name string, as declaration) {
+	if c := writerOf(w); c != nil {
+		c.declare(name, func(d *draft) { d.declared = as })
 	}
 }
 
-// admits reports that declarations still count. One that comes late was meant to
+// declarer is a guard's writer: it takes declarations while they still count.
+type declarer interface {
+	declare(name string, set func(*draft))
+}
+
+// declare spoils the run where the declaration comes late: it was meant to
 // decide about writes and must not pass in silence.
-func (c *capture) admits(name string) bool {
+func (c *capture) declare(name string, set func(*draft)) {
 	switch {
-	case c == nil || c.ended:
-		return false
+	case c.ended:
 	case c.status != 0:
 		_ = c.spoil(record.AnswerUndeclared,
 			"The handler called refrainhttp.%s after it had answered %d; declarations come before WriteHeader.", name, c.status)
-		return false
+	default:
+		set(&c.draft)
 	}
-	return true
 }
 
-// captureOf finds our writer below the middleware inside the guard.
-func captureOf(w http.ResponseWriter) *capture {
+// writerOf finds a guard's writer below the middleware inside it.
+func writerOf(w http.ResponseWriter) declarer {
 	for {
 		switch t := w.(type) {
-		case *capture:
+		case declarer:
 			return t
 		case interface{ Unwrap() http.ResponseWriter }:
 			w = t.Unwrap()

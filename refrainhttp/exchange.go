@@ -24,8 +24,10 @@ type exchange struct {
 
 	leave   func() bool // ends the client's hold on the call; see call
 	held    bool        // the effect has begun: the client may go
-	capture *capture    // the answer of the newest run, nil before
+	waits   bool        // counted among the waiters of the scope
+	capture *capture    // the answer of the newest run under Handle, nil before
 	first   capture     // of the first run, which is nearly always the only one
+	attempt *attempt    // the run under Wrap, nil before
 	bare    bool        // the answer shows no receipt: no key, or only observed
 }
 
@@ -37,11 +39,16 @@ func (x *exchange) prepare() (fault *record.Error) {
 		if fault == nil {
 			fault = e
 		}
-		if fault != nil && !x.contract.Observe {
+		if fault != nil && !x.contract.Observe || x.passes(fault) {
 			break
 		}
 	}
 	return fault
+}
+
+// passes reports a request that runs without a record and as it came.
+func (x *exchange) passes(fault *record.Error) bool {
+	return x.key == "" && fault == nil && x.pass != nil
 }
 
 func (x *exchange) readKey() (fault *record.Error) {
@@ -67,17 +74,40 @@ func (x *exchange) call(key string) (refrain.Outcome, error) {
 	if x.Actor != nil {
 		call.Actor = x.Actor(x.r)
 	}
+	if x.waits = x.waiters.enter(x.scope); !x.waits {
+		call.Wait = -1
+	}
+	defer x.stopWaiting()
 	return x.execute(ctx, call, x)
+}
+
+// stopWaiting takes the request out of the waiters: it is answered, or its turn
+// has come.
+func (x *exchange) stopWaiting() {
+	if x.waits {
+		x.waits = false
+		x.waiters.leave(x.scope)
+	}
+}
+
+// hold ends the client's hold on the call: from here on it runs to its end. It
+// fails where the client left before.
+func (x *exchange) hold() error {
+	x.stopWaiting()
+	if x.leave != nil && !x.leave() && !x.held {
+		return context.Canceled
+	}
+	x.held = true
+	return nil
 }
 
 // begin starts one run of the handler: a fresh capture and a rewound request
 // on the effect's context. It fails where the client left before the effect
 // began.
 func (x *exchange) begin(ctx context.Context) (*capture, *http.Request, error) {
-	if x.leave != nil && !x.leave() && !x.held {
-		return nil, nil, context.Canceled
+	if err := x.hold(); err != nil {
+		return nil, nil, err
 	}
-	x.held = true
 	if x.capture == nil {
 		x.capture = &x.first
 	} else {
@@ -85,10 +115,27 @@ func (x *exchange) begin(ctx context.Context) (*capture, *http.Request, error) {
 		x.capture = new(capture)
 	}
 	x.capture.open(x)
+	return x.capture, x.rewound(ctx, &x.capture.input), nil
+}
+
+// rewound is the request as it came, its body read through input.
+func (x *exchange) rewound(ctx context.Context, input *rewound) *http.Request {
 	r := x.r.WithContext(ctx)
 	r.Header = maps.Clone(x.r.Header) // a second run must find what the first one found
-	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(&x.capture.input), x.body.length(), nil
-	return x.capture, r, nil
+	r.Body, r.ContentLength, r.TransferEncoding = x.body.open(input), x.body.length(), nil
+	return r
+}
+
+// alone runs the request as an action of its own: without a record where a
+// handler commits for itself, else under a fresh key.
+func (x *exchange) alone() {
+	if x.pass == nil {
+		x.answer(x.fresh())
+		return
+	}
+	r := x.rewound(x.r.Context(), new(rewound))
+	defer removeParts(r)
+	x.pass.ServeHTTP(x.w, r)
 }
 
 // removeParts removes the files of a multipart form the handler parsed; the
@@ -124,11 +171,16 @@ func (x *exchange) close() {
 	}
 }
 
-// answer is the one place where what happened becomes a response.
+// answer is the one place where what happened becomes a response; a run of a
+// handler that commits for itself does so in its own way.
 func (x *exchange) answer(out refrain.Outcome, err error) {
 	switch {
+	case x.attempt != nil:
+		x.attempt.answer(x, err)
 	case err != nil:
 		x.fail(refusal(err))
+	case out.Replayed && !x.may(x.r, out):
+		x.refuse(x.w, x.r, withheld(), time.Now())
 	case !out.Replayed:
 		x.capture.send(x.w, x.receipt(out))
 	case !out.State.Final():
@@ -141,6 +193,10 @@ func (x *exchange) answer(out refrain.Outcome, err error) {
 // fail answers a call that left no record. The handler's own answer goes out
 // where it proves nothing about an effect.
 func (x *exchange) fail(e *record.Error) {
+	if e.Problem == record.ResultGone && e.Record != nil && !x.may(x.r, outcomeOf(e.Record)) {
+		e = withheld()
+		x.tell(x.r, e, time.Now())
+	}
 	c := x.capture
 	if e.Problem != record.HandlerFailed || c == nil {
 		x.problem(x.w, x.r, e)

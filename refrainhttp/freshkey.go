@@ -11,10 +11,10 @@ import (
 	"github.com/refrain-dev/refrain/record"
 )
 
-// alone runs the request as an action of its own, under a fresh key. Where the
+// fresh runs the request as an action of its own, under a fresh key. Where the
 // store's clock is behind ours it would take the key for one from the future:
 // then the birth is the store's own time.
-func (x *exchange) alone() (refrain.Outcome, error) {
+func (x *exchange) fresh() (refrain.Outcome, error) {
 	out, err := x.call(freshKey(x.contract.KeyTime, x.Now()))
 	if e := refusal(err); e != nil && e.Problem == record.KeyFromFuture {
 		return x.call(freshKey(x.contract.KeyTime, e.Now))

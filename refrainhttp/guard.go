@@ -15,6 +15,7 @@ import (
 
 // The defaults of a [Guard].
 const (
+	DefaultPerScope       = 1000 // claims, and waiting duplicates
 	DefaultHeader         = "Idempotency-Key"
 	DefaultReplayedHeader = "Idempotent-Replayed"
 	DefaultProblemBase    = "https://refrain.dev/problems"
@@ -31,6 +32,10 @@ type Guard struct {
 	Principal func(*http.Request) (refrain.Scope, error)
 	// Actor names the acting principal, stored beside the identity.
 	Actor func(*http.Request) string
+	// MayReplay, if set, is asked before a remembered action is shown to a caller
+	// in its scope: replays, row 5, 202 and [Status]. false is answered 403; the
+	// action is not repeated either. The outcome's Actor says who acted.
+	MayReplay func(r *http.Request, out refrain.Outcome) bool
 	// Challenge is the WWW-Authenticate field of a 401, by default "Bearer".
 	Challenge string
 
@@ -49,8 +54,16 @@ type Guard struct {
 	// by key.
 	StatusPath string
 
+	// MaxClaimsPerScope bounds the actions of one scope that are under way on one
+	// wrapped route of this process, handlers that outlived their request
+	// included; beyond it row 9, and nothing is executed. MaxWaitersPerScope
+	// bounds the requests of one scope that wait for somebody else's; beyond it
+	// row 6 at once. 0 means 1,000, a negative number no bound.
+	MaxClaimsPerScope, MaxWaitersPerScope int
+
 	// Observer is told what the guard decides without the engine: rows 11, 12,
 	// 13 and 15, and requests that pass without a key. The engine has its own.
+	// Under [Wrap] no engine decides, and it is told everything.
 	Observer refrain.Observer
 	// Now is the clock of Date fields and of keys the guard makes for requests
 	// without one; nil means time.Now.
@@ -123,4 +136,23 @@ func (g *Guard) check(c refrain.Contract) error {
 		}
 	}
 	return nil
+}
+
+// may asks MayReplay.
+func (g *Guard) may(r *http.Request, out refrain.Outcome) bool {
+	return g.MayReplay == nil || g.MayReplay(r, out)
+}
+
+// withheld is the refusal of a caller who may not see what another one did.
+func withheld() *record.Error {
+	return &record.Error{Problem: record.Forbidden, Row: "12", Err: &answerFault{record.Forbidden,
+		"Another caller did this, and you may not see the answer. Nothing was executed."}}
+}
+
+// outcomeOf is a record as its callers know it.
+func outcomeOf(rec *record.Record) refrain.Outcome {
+	return refrain.Outcome{
+		Result: rec.Result, Ref: rec.Ref, State: rec.State, Replayed: true, Actor: rec.Actor,
+		CreatedAt: rec.Created, ReplayUntil: rec.ReplayUntil, RememberUntil: rec.RememberUntil,
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Handle guards one route whose handler works in a transaction of ex. It
 // panics at start-up on an invalid contract, a contract that guards a safe
-// method, a missing principal function, executor or handler.
+// method or has RerunLost, a missing principal function, executor or handler.
 //
 // The handler's answer is kept back until the transaction has committed. 2xx,
 // 302 and 303 are recorded; other answers need [Record] or [Refuse] before
@@ -33,6 +33,9 @@ func Handle[T any](guard Guard, ex refrain.Executor[T], c refrain.Contract,
 	if ex == nil || handler == nil {
 		panic("refrainhttp: Handle of " + c.Operation + " needs an executor and a handler")
 	}
+	if c.RerunLost {
+		panic("refrainhttp: Contract.RerunLost of " + c.Operation + " is for Wrap: Handle never loses an outcome")
+	}
 	return newRoute(guard, c, func(ctx context.Context, call refrain.Call, x *exchange) (refrain.Outcome, error) {
 		return ex.Execute(ctx, call, func(ctx context.Context, tx T) (refrain.Result, error) {
 			w, r, err := x.begin(ctx)
@@ -51,6 +54,8 @@ type route struct {
 	contract refrain.Contract
 	methods  []string
 	allow    string
+	waiters  perScope
+	pass     http.Handler // what runs without a record; nil under Handle, which has nowhere to run it
 	execute  func(ctx context.Context, call refrain.Call, x *exchange) (refrain.Outcome, error)
 }
 
@@ -64,7 +69,10 @@ func newRoute(g Guard, c refrain.Contract, execute func(context.Context, refrain
 	}
 	allow := append([]string{http.MethodOptions}, methods...)
 	slices.Sort(allow)
-	return &route{Guard: g.withDefaults(), contract: c, methods: methods, allow: strings.Join(allow, ", "), execute: execute}
+	return &route{
+		Guard: g.withDefaults(), contract: c, methods: methods, allow: strings.Join(allow, ", "),
+		waiters: perScope{most: g.MaxWaitersPerScope}, execute: execute,
+	}
 }
 
 // ServeHTTP keeps the order: authenticate, authorise, key, body, look up.
@@ -86,6 +94,9 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt.tell(r, refusal, started)
 	}
 	switch {
+	case x.passes(refusal):
+		rt.tell(r, &record.Error{Row: "11"}, started)
+		rt.pass.ServeHTTP(w, r)
 	case rt.contract.Observe:
 		x.observe(refusal)
 	case refusal != nil:
@@ -93,13 +104,17 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.key == "":
 		rt.tell(r, &record.Error{Row: "11"}, started)
 		x.unprotected()
-		x.answer(x.alone())
+		x.alone()
 	default:
 		x.answer(x.call(x.key))
 	}
 }
 
 func (rt *route) unguarded(w http.ResponseWriter, r *http.Request) {
+	if rt.pass != nil {
+		rt.pass.ServeHTTP(w, r)
+		return
+	}
 	w.Header().Set("Allow", rt.allow)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)

@@ -60,8 +60,9 @@ func joined(lines []string) string {
 }
 
 // matched is the pattern without its method, and its decoded path values. Where
-// the pattern leaves part of the path open (a subtree, a stripped prefix) the
-// path as sent joins them: two paths are never one request.
+// the pattern with its values is not the whole path (a subtree, a stripped
+// prefix, a pattern in another router's syntax) the path as sent joins them: two
+// paths are never one request.
 func matched(r *http.Request, target string) (route string, values [][2]string) {
 	if r.Pattern == "" {
 		return "", nil
@@ -70,20 +71,29 @@ func matched(r *http.Request, target string) (route string, values [][2]string) 
 	if at := strings.IndexAny(route, " \t"); at >= 0 {
 		route = strings.TrimLeft(route[at:], " \t")
 	}
-	for rest := route; ; {
-		_, after, found := strings.Cut(rest, "{")
+	left, whole := r.URL.Path, true
+	take := func(part string) {
+		rest, found := strings.CutPrefix(left, part)
+		left, whole = rest, whole && found
+	}
+	rest := route[max(strings.IndexByte(route, '/'), 0):] // without the host
+	for {
+		literal, after, found := strings.Cut(rest, "{")
+		take(literal)
 		if !found {
 			break
 		}
 		name, after, _ := strings.Cut(after, "}")
 		rest = after
 		if name = strings.TrimSuffix(name, "..."); name != "$" {
-			values = append(values, [2]string{name, r.PathValue(name)})
+			value := r.PathValue(name)
+			values = append(values, [2]string{name, value})
+			take(value)
 		}
 	}
-	path, _, _ := strings.Cut(target, "?")
-	if strings.HasSuffix(route, "/") || path != r.URL.EscapedPath() {
-		values = append(values, [2]string{"", path})
+	sent, _, _ := strings.Cut(target, "?")
+	if !whole || left != "" || sent != r.URL.EscapedPath() {
+		values = append(values, [2]string{"", sent})
 	}
 	return route, values
 }

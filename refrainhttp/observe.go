@@ -15,9 +15,9 @@ const observedHeader = "Idempotency-Observed"
 // request that would not have executed runs as an action of its own under a
 // fresh key. Receipt fields stay out: nothing they promise would be kept.
 //
-// What cannot be let through: a caller who is not verified, a store that is
-// down and an answer that can never be recorded, since the handler's
-// transaction is ours.
+// What cannot be let through: a caller who is not verified and, under Handle
+// whose transaction is ours, a store that is down and an answer that can never
+// be recorded.
 func (x *exchange) observe(fault *record.Error) {
 	x.unprotected()
 	switch {
@@ -29,22 +29,27 @@ func (x *exchange) observe(fault *record.Error) {
 		x.mark("would-execute")
 		out, err := x.call(x.key)
 		switch e := refusal(err); {
+		case x.attempt != nil:
+			x.answer(out, err)
+			return
 		case e == nil && !out.Replayed && x.capture.body.inFile() && !x.contract.KeepDigest:
 			x.mark("would-refuse " + string(record.ResponseTooLarge))
 			x.answer(out, err)
 			return
-		case e == nil && !out.Replayed, e != nil && !decided(e.Problem):
+		case e == nil && !out.Replayed, e != nil && !decided(e.Problem) && x.pass == nil:
 			x.answer(out, err)
 			return
 		case e != nil:
 			x.mark("would-refuse " + string(e.Problem))
 		case !out.State.Final():
 			x.mark("would-answer " + out.State.String())
+		case !x.may(x.r, out):
+			x.mark("would-refuse " + string(record.Forbidden))
 		default:
 			x.mark("would-replay")
 		}
 	}
-	x.answer(x.alone())
+	x.alone()
 }
 
 // decided reports whether p came from the decision table's look at a record,

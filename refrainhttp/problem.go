@@ -135,7 +135,7 @@ func detail(e *record.Error) string {
 	}
 	var key *KeyError
 	if errors.As(e.Err, &key) {
-		return "The key field is " + string(key.Reason) + ". " + tellsNothing
+		return "The key field cannot be read: " + string(key.Reason) + ". " + tellsNothing
 	}
 	if e.Problem == record.NotExecuted && e.Final {
 		return "The action was rolled back several times in a row; sending it again is of no use until it is mended."

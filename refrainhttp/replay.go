@@ -23,11 +23,14 @@ type receipt struct {
 	replay, remember time.Time
 }
 
-// addTo appends the receipt's part of the header: the ref, the end of replay
-// and the end of memory.
+// addTo appends the receipt's part of the header: the ref and, of a final
+// record, the end of replay and the end of memory.
 func (r receipt) addTo(fields [][2]string) [][2]string {
 	if r.ref == "" {
 		return fields
+	}
+	if r.remember.IsZero() {
+		return append(fields, [2]string{refHeader, r.ref})
 	}
 	var buf [48]byte
 	text := strconv.AppendInt(append(buf[:0], '@'), r.replay.Unix(), 10)

@@ -105,8 +105,17 @@ func (s *status) remembered(w http.ResponseWriter, r *http.Request, rec *record.
 	case forgotten(rec, now):
 		s.notFound(w, noSuchRef)
 	default:
-		s.write(w, http.StatusOK, jsonType, describe(rec))
+		s.show(w, r, rec)
 	}
+}
+
+// show is the one place where a caller sees a record.
+func (s *status) show(w http.ResponseWriter, r *http.Request, rec *record.Record) {
+	if !s.may(r, outcomeOf(rec)) {
+		s.refuse(w, withheld())
+		return
+	}
+	s.write(w, http.StatusOK, jsonType, describe(rec))
 }
 
 func (s *status) byKey(w http.ResponseWriter, r *http.Request, scope refrain.Scope) {
@@ -125,7 +134,7 @@ func (s *status) byKey(w http.ResponseWriter, r *http.Request, scope refrain.Sco
 	case err != nil:
 		s.refuse(w, refusal(record.Unavailable(err)))
 	case seen.Record != nil && !forgotten(seen.Record, now):
-		s.write(w, http.StatusOK, jsonType, describe(seen.Record))
+		s.show(w, r, seen.Record)
 	case seen.Held:
 		w.Header().Set("Retry-After", "1")
 		s.write(w, http.StatusOK, jsonType, statusDoc{Operation: operation, State: record.Submitted.String()})

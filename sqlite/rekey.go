@@ -85,7 +85,7 @@ const movedTo = "moved to "
 // a process with the old contract is [refrain.ErrContractChanged].
 //
 // It refuses with a [RekeyError], with [record.ErrNotFound] for an operation the
-// store does not know, and with [ErrRekey] for identities that make no contract. Its memory is about 100 bytes per record.
+// store does not know, and with [ErrRekey] for identities that make no contract. Its memory is about 150 bytes per record.
 func (db *DB) Rekey(ctx context.Context, r Rekey) (done Rekeyed, err error) {
 	if r.To == "" {
 		r.To = r.Operation

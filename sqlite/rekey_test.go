@@ -330,3 +330,45 @@ func TestRekeyIdentity(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A timed key of a moved record is older than the horizon: its old process must
+// not take the retry for a late one, nor store a review under the old identity.
+func TestRekeyBehindHorizon(t *testing.T) {
+	db := openShop(t)
+	const timed = "01938e85-1000-7000-8000-000000000001" // a UUIDv7 of November 2024
+	first := mustRun(t, db, call(timed), put("timed"))
+	if err := db.Setup(t.Context(), `UPDATE refrain_operation SET horizon = 4000000000000000`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Rekey(t.Context(), toEurope); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // looked up before the writer's turn, and inside it
+		wantRow(t, run(db, call(timed), put("twice")), "9", refrain.ErrContractChanged)
+	}
+	got, err := texts(t.Context(), db.Reader(), `SELECT scope FROM refrain_review`)
+	if err != nil || len(got) != 0 {
+		t.Errorf("reviews %q, %v", got, err)
+	}
+	if again := mustRun(t, db, european(timed), put("twice")); again.Ref != first.Ref {
+		t.Errorf("replay %+v", again)
+	}
+}
+
+// A handle of the application's own has no connection of ours.
+func TestRekeyOnHandle(t *testing.T) {
+	db, _ := onHandle(t)
+	first := mustRun(t, db, call("k"), put("k"))
+	if _, err := db.Rekey(t.Context(), toEurope); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustRun(t, db, european("k"), put("twice")); !again.Replayed || again.Ref != first.Ref {
+		t.Errorf("replay %+v", again)
+	}
+	if lines, err := db.Audits(t.Context(), ""); err != nil || len(lines) != 1 {
+		t.Errorf("audit %+v, %v", lines, err)
+	}
+	if _, _, err := db.Oldest(t.Context(), Query{}); err != nil {
+		t.Error(err)
+	}
+}

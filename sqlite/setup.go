@@ -24,9 +24,11 @@ func (db *DB) Setup(ctx context.Context, sql ...string) error {
 // Update runs work in one transaction on the writer, without a record: for the
 // application's writes that no client retries. It waits for the writer like
 // Execute, and an error rolls back. With [DB.ExecuteIn] it can hold a record
-// beside other work. Inside an effect it is [refrain.ErrNested].
+// beside other work. Inside an effect it is [refrain.ErrNested]; a wrapped
+// handler, whose claim is committed, may use it.
 func (db *DB) Update(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
-	if record.Nested(ctx) {
+	// Only a committed claim has a lease; an effect holds the writer.
+	if rec, ok := record.Entered(ctx); ok && rec.Lease.IsZero() {
 		return refrain.ErrNested
 	}
 	return db.writing(ctx, func(_ context.Context, s *session) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-
 	"io"
 	"maps"
 	"net/http"
@@ -20,20 +19,24 @@ import (
 
 func (m *Main) contract() *cobra.Command {
 	var from string
+	var openAPI bool
 	cmd := &cobra.Command{
 		Use:   "contract",
-		Short: "Print contracts and the decision table as Markdown",
+		Short: "Print contracts, compare, register and move them",
 		Long: `contract prints the published contracts and the decision table: those of the
 service at --url, those registered in the database --db names, or, without
-either, the demo's. With --json it prints the document they come from.`,
+either, the demo's. With --json it prints the document they come from, with
+--openapi an OpenAPI 3.1 fragment.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return m.runContract(cmd.Context(), from) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.runContract(cmd.Context(), from, openAPI) },
 	}
 	cmd.Flags().StringVar(&from, "url", "", "`address` of a service, or of its published document")
+	cmd.Flags().BoolVar(&openAPI, "openapi", false, "print an OpenAPI 3.1 fragment, JSON")
+	cmd.AddCommand(m.contractDiff(), m.contractRegister(), m.contractRekey())
 	return cmd
 }
 
-func (m *Main) runContract(ctx context.Context, from string) error {
+func (m *Main) runContract(ctx context.Context, from string, openAPI bool) error {
 	if from != "" && m.db != "" {
 		return misused("give one of the two", "--url and --db name two sources")
 	}
@@ -51,7 +54,10 @@ func (m *Main) runContract(ctx context.Context, from string) error {
 	if err != nil {
 		return err
 	}
-	if m.json {
+	switch {
+	case openAPI:
+		return m.printOpenAPI(doc)
+	case m.json:
 		return printJSON(m.Stdout, doc)
 	}
 	text, err := markdown(doc)
@@ -70,7 +76,7 @@ func demoContract() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return published(refrainhttp.WellKnown(shop.Guard(nil), nil, config.Contract()))
+	return published(refrainhttp.WellKnown(shop.Guard(nil), nil, config.Contracts()...))
 }
 
 // published asks a handler of ours for its document.
@@ -152,7 +158,7 @@ const (
 func fetch(ctx context.Context, from string) (json.RawMessage, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, misused("write it like http://127.0.0.1:8080", "--url %q is not the address of a service", from)
+		return nil, misused("write it like http://127.0.0.1:8080", "%q is not the address of a service", from)
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = refrainhttp.WellKnownPath

@@ -46,32 +46,73 @@ func (m *Main) named() (string, error) {
 	return path, err
 }
 
-// open opens the file at path, or makes it.
+// open opens the file at path as services do, or makes it.
 func open(path string, options sqlite.Options) (*sqlite.DB, error) {
 	db, err := sqlite.Open(path, options)
 	if err != nil {
+		if kept, unread := journalOf(path); unread == nil && kept == noDatabase {
+			return nil, notDatabase(path)
+		}
 		return nil, unusable("check the path, and that the file is a SQLite database this user may write", "open sqlite:%s: %w", path, err)
 	}
 	return db, nil
 }
 
-// openExisting opens the file at path and never makes one.
+func notDatabase(path string) error {
+	return unusable("check the path; refrain migrate makes a new database", "sqlite:%s is not a SQLite database", path)
+}
+
+// openExisting opens the file at path, never makes one, and leaves its journal
+// as it is.
 func openExisting(path string) (*sqlite.DB, error) {
+	if err := existing(path); err != nil {
+		return nil, err
+	}
+	kept, err := journalOf(path)
+	switch {
+	case err == nil && kept == noDatabase:
+		return nil, notDatabase(path)
+	case err == nil && kept == rollback:
+		var db *sqlite.DB
+		if db, err = openAsItIs(path); err == nil {
+			return db, nil
+		}
+	case err == nil:
+		return open(path, sqlite.Options{})
+	}
+	return nil, unusable("check that this user may read and write the file", "open sqlite:%s: %w", path, err)
+}
+
+// existing reports a path that leads to no file.
+func existing(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, unusable("check the path; refrain migrate makes a new database", "there is no database at sqlite:%s", path)
+		return unusable("check the path; refrain migrate makes a new database", "there is no database at sqlite:%s", path)
 	case err != nil:
-		return nil, unusable("check the path", "open sqlite:%s: %w", path, err)
+		return unusable("check the path", "open sqlite:%s: %w", path, err)
 	case !info.Mode().IsRegular():
-		return nil, unusable("name a file: "+schemes, "sqlite:%s is not a file", path)
+		return unusable("name a file: "+schemes, "sqlite:%s is not a file", path)
 	}
-	return open(path, sqlite.Options{})
+	return nil
 }
 
-// closing closes db and keeps the first error.
+// openCurrent opens an existing database that is at this binary's version.
+func openCurrent(ctx context.Context, path string) (*sqlite.DB, error) {
+	db, err := openExisting(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := current(ctx, db, path); err != nil {
+		closing(db, &err)
+		return nil, err
+	}
+	return db, nil
+}
+
+// closing closes db, whoever made its handle, and keeps the first error.
 func closing(db *sqlite.DB, err *error) {
-	*err = errors.Join(*err, db.Close(context.Background()))
+	*err = errors.Join(*err, db.Close(context.Background()), db.Reader().Close())
 }
 
 // current reports a database that is not at this binary's version.

@@ -14,8 +14,9 @@ func (m *Main) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the settings that decide what the database can promise",
 		Long: `doctor opens an existing database as the engine does and reads the settings
-that decide durability, on the connection that writes. It never makes a file.`,
-		Args: cobra.NoArgs,
+that decide durability, on the connection that writes. It never makes a file,
+and leaves one with a rollback journal as it is.`,
+		Args: noArguments(databaseHint),
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.runDoctor(cmd.Context()) },
 	}
 }
@@ -25,7 +26,7 @@ func (m *Main) runDoctor(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openExisting(path)
+	db, err := m.look(path)
 	if err != nil {
 		return err
 	}
@@ -33,6 +34,15 @@ func (m *Main) runDoctor(ctx context.Context) (err error) {
 	checks, err := db.Doctor(ctx)
 	if err != nil {
 		return err
+	}
+	status, err := db.MigrationStatus(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range checks {
+		if checks[i].Setting == "schema" {
+			checks[i].Fix = schemaFix(path, status)
+		}
 	}
 	if err := m.printChecks(checks); err != nil {
 		return err
@@ -47,6 +57,14 @@ func (m *Main) runDoctor(ctx context.Context) (err error) {
 		return differs("each check that is not ok says what mends it", "%d of %d checks of sqlite:%s are not ok", failed, len(checks), path)
 	}
 	return nil
+}
+
+// schemaFix is the command that mends the schema of this very database.
+func schemaFix(path string, status sqlite.Status) string {
+	if status.Version > status.Newest {
+		return "use the refrain binary that migrated it, or a later one"
+	}
+	return "refrain migrate --db sqlite:" + path
 }
 
 func (m *Main) printChecks(checks []sqlite.Check) error {

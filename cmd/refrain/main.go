@@ -38,8 +38,8 @@ type Main struct {
 func (m *Main) Run(ctx context.Context, args []string) int {
 	root := m.root()
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		f := diagnose(err, m.started)
+	if cmd, err := root.ExecuteContextC(ctx); err != nil {
+		f := diagnose(err, m.started, helpOf(cmd))
 		f.print(m.Stderr)
 		return f.code
 	}
@@ -66,6 +66,6 @@ service is unreachable, unmigrated or newer than this binary.`,
 	root.SetErr(m.Stderr)
 	root.PersistentFlags().StringVar(&m.db, "db", "", "database, `sqlite:PATH` (or the environment's REFRAIN_DB)")
 	root.PersistentFlags().BoolVar(&m.json, "json", false, "print one JSON document")
-	root.AddCommand(m.demo(), m.tour(), m.migrate(), m.contract(), m.doctor(), m.version())
+	root.AddCommand(m.demo(), m.tour(), m.migrate(), m.contract(), m.ops(), m.doctor(), m.version())
 	return root
 }

@@ -14,22 +14,22 @@ func (m *Main) migrate() *cobra.Command {
 		Use:   "migrate [up|status|sql]",
 		Short: "Make or update Refrain's tables",
 		Long: `migrate brings the database to this binary's schema; up is what it does when
-nothing is said. status only looks: exit 0 current, 1 behind, 3 newer or
-unreachable. sql prints the statements that up runs on an empty database.`,
+nothing is said. status only looks and leaves the file's journal as it is: exit
+0 current, 1 behind, 3 newer or unreachable. sql prints the statements that up runs on an empty database.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.migrateUp(cmd.Context()) },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "up", Short: "Bring the database to this binary's schema", Args: cobra.NoArgs,
+			Use: "up", Short: "Bring the database to this binary's schema", Args: noArguments(databaseHint),
 			RunE: func(cmd *cobra.Command, _ []string) error { return m.migrateUp(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "status", Short: "Say how far the database is migrated", Args: cobra.NoArgs,
+			Use: "status", Short: "Say how far the database is migrated", Args: noArguments(databaseHint),
 			RunE: func(cmd *cobra.Command, _ []string) error { return m.migrateStatus(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use: "sql", Short: "Print the schema's SQL", Args: cobra.NoArgs,
+			Use: "sql", Short: "Print the schema's SQL", Args: noArguments(""),
 			RunE: func(*cobra.Command, []string) error { return m.migrateSQL() },
 		},
 	)
@@ -75,7 +75,7 @@ func (m *Main) migrateStatus(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openExisting(path)
+	db, err := m.look(path)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ func unusable(hint, format string, args ...any) error {
 }
 
 // diagnose gives an error without one its exit code and its hint. What fails
-// before a command runs is the command line's fault.
-func diagnose(err error, started bool) *failure {
+// before a command runs is the command line's fault, and help is what helps.
+func diagnose(err error, started bool, help string) *failure {
 	var f *failure
 	switch {
 	case errors.As(err, &f):
@@ -60,7 +60,7 @@ func diagnose(err error, started bool) *failure {
 	case errors.Is(err, refrain.ErrNotMigrated):
 		return &failure{exitDatabase, err, "run: refrain migrate --db sqlite:PATH"}
 	case !started:
-		return &failure{exitUsage, err, "run: refrain --help"}
+		return &failure{exitUsage, err, help}
 	}
 	return &failure{exitDatabase, err, "check the file, its directory and its permissions; then: refrain doctor --db sqlite:PATH"}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -81,25 +82,33 @@ func quit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("demo.err"), p.stderr.Bytes(), 0o600))
 }
 
+// knownRef finds the ref an answer tells of.
+var knownRef = regexp.MustCompile(`op_[0-9a-z]{29}`)
+
 // paste reads what the demo printed as a person does: the comment says what the
-// command below it answers.
+// request below it is answered, and REF in a command stands for the ref of the
+// answer before it.
 func paste(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: paste, after serve")
 	}
-	said, sent := "", 0
+	said, ref, sent := "", "", 0
 	for line := range strings.Lines(ts.ReadFile("demo.out")) {
 		line = strings.TrimSuffix(line, "\n")
 		if answers, ok := strings.CutPrefix(line, "# answers "); ok {
 			said = answers
 		}
-		if !strings.HasPrefix(line, "curl ") {
-			continue
+		switch {
+		case strings.HasPrefix(line, "refrain "):
+			ts.Check(ts.Exec("sh", "-c", strings.Replace(line, "REF", ref, 1)))
+		case strings.HasPrefix(line, "curl "):
+			status, body := send(ts, fromCurl(ts, line))
+			if status != said {
+				ts.Fatalf("%s\nanswered %s, said %s", line, status, said)
+			}
+			ref = knownRef.FindString(body)
+			sent++
 		}
-		if status := send(ts, fromCurl(ts, line)); status != said {
-			ts.Fatalf("%s\nanswered %s, said %s", line, status, said)
-		}
-		sent++
 	}
 	if sent == 0 {
 		ts.Fatalf("the demo printed no request")
@@ -130,6 +139,14 @@ func fromCurl(ts *testscript.TestScript, line string) *http.Request {
 	return r
 }
 
+func keepRef(ts *testscript.TestScript, neg bool, args []string) {
+	ref := knownRef.FindString(ts.ReadFile("stdout"))
+	if neg || len(args) != 1 || ref == "" {
+		ts.Fatalf("usage: keep NAME, after an answer with a ref")
+	}
+	ts.Setenv(args[0], ref)
+}
+
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: http METHOD URL [FIELD… -- BODY]")
@@ -147,8 +164,8 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	send(ts, r)
 }
 
-// send prints the answer as HTTP/1.1 writes it and returns its status.
-func send(ts *testscript.TestScript, r *http.Request) (status string) {
+// send prints the answer as HTTP/1.1 writes it and returns its status and body.
+func send(ts *testscript.TestScript, r *http.Request) (status, text string) {
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	ts.Check(err)
 	defer answer.Body.Close()
@@ -157,5 +174,5 @@ func send(ts *testscript.TestScript, r *http.Request) (status string) {
 	body, err := io.ReadAll(answer.Body)
 	ts.Check(err)
 	fmt.Fprintf(ts.Stdout(), "\n%s\n", body)
-	return answer.Status
+	return answer.Status, string(body)
 }

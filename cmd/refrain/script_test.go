@@ -21,10 +21,13 @@ func TestMain(m *testing.M) {
 //
 //	code N PROGRAM ARG…      runs it and demands exit code N
 //	sql FILE STATEMENT       runs a statement of somebody else's on a database
+//	rollback FILE STATEMENT  the same, on a file that keeps a rollback journal
+//	ref NAME FILE KEY        sets $NAME to the ref of the record with that key
 //	serve ARG…               starts refrain demo with ARG…, waits until it is ready,
 //	                         sets $URL, keeps what it printed as demo.out
-//	paste                    sends the requests demo printed, in order
+//	paste                    does what the demo printed, in order
 //	http METHOD URL [FIELD… -- BODY]   sends a request and prints the answer
+//	keep NAME                sets $NAME to the ref the last http printed
 //	quit                     ends the demo as a service manager does; it must exit 0
 func TestScript(t *testing.T) {
 	t.Parallel()
@@ -37,7 +40,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"code": code, "sql": sql, "serve": serveDemo, "paste": paste, "http": request, "quit": quit,
+			"code": code, "sql": sql, "rollback": rollbackJournal, "ref": ref, "serve": serveDemo, "paste": paste, "http": request, "keep": keepRef, "quit": quit,
 		},
 	})
 }
@@ -68,4 +71,17 @@ func sql(ts *testscript.TestScript, neg bool, args []string) {
 	db, err := sqlite.Open(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(errors.Join(db.Setup(ctx, args[1]), db.Close(ctx)))
+}
+
+func ref(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: ref NAME FILE KEY")
+	}
+	ctx := context.Background()
+	db, err := sqlite.Open(ts.MkAbs(args[1]))
+	ts.Check(err)
+	var found string
+	err = db.Reader().QueryRowContext(ctx, `SELECT ref FROM refrain_record WHERE key = ?`, []byte(args[2])).Scan(&found)
+	ts.Check(errors.Join(err, db.Close(ctx)))
+	ts.Setenv(args[0], found)
 }

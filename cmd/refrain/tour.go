@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refrain-dev/refrain/cmd/refrain/internal/tour"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 func (m *Main) tour() *cobra.Command {
@@ -19,7 +20,7 @@ func (m *Main) tour() *cobra.Command {
 		Long: `tour runs the scenarios of the guarantee on real connections to one SQLite
 file, at injected times, and prints what was seen. The file is temporary, or the
 one --db names, which must not exist or have no tables, and is kept.`,
-		Args: cobra.NoArgs,
+		Args: noArguments("the file to keep is --db " + schemes),
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.runTour(cmd.Context()) },
 	}
 }
@@ -58,10 +59,10 @@ func verdict(report tour.Report) error {
 
 // unused refuses a file that already holds something.
 func unused(ctx context.Context, path string) (err error) {
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	db, err := open(path, sqlite.Options{Readers: 1})
+	db, err := openExisting(path)
 	if err != nil {
 		return err
 	}

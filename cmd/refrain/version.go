@@ -19,7 +19,7 @@ func (m *Main) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
-		Args:  cobra.NoArgs,
+		Args:  noArguments(""),
 		RunE: func(*cobra.Command, []string) error {
 			doc := buildVersion()
 			if m.json {

@@ -23,14 +23,14 @@ func (s *Shop) create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) erro
 	o, err := parseOrder(r.Header.Get("Content-Type"), body)
 	switch {
 	case errors.Is(err, errMediaType):
-		writeProblem(w, http.StatusUnsupportedMediaType, "unsupported-media-type", "The media type is not supported", err.Error())
+		writeProblem(w, badMedia, err.Error())
 		return nil
 	case err != nil:
-		writeProblem(w, http.StatusBadRequest, "invalid-order", "The order is not valid", err.Error())
+		writeProblem(w, badOrder, err.Error())
 		return nil
 	case o.SKU == soldOut:
 		refrainhttp.Refuse(w)
-		writeProblem(w, http.StatusConflict, "out-of-stock", "The article is sold out", "No order was made. The refusal is recorded: the same request gets it again.")
+		writeProblem(w, outOfStock, "")
 		return nil
 	}
 	running, _ := refrain.CallFrom(r.Context())
@@ -40,7 +40,7 @@ func (s *Shop) create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) erro
 	if err != nil {
 		return err
 	}
-	if err := s.pause(r.Context()); err != nil {
+	if err := s.pause(r.Context(), s.delay); err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/v1/orders/"+o.ID)

@@ -7,6 +7,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/sqlite"
 )
 
 func TestCreate(t *testing.T) {
@@ -146,7 +150,7 @@ func TestInProgress(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	inside, release := make(chan struct{}), make(chan struct{})
-	s.pause = func(context.Context) error {
+	s.pause = func(context.Context, time.Duration) error {
 		close(inside)
 		<-release
 		return nil
@@ -170,7 +174,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	healthy := s.pause
-	s.pause = func(context.Context) error { return errors.New("the disk of the warehouse is full") }
+	s.pause = func(context.Context, time.Duration) error { return errors.New("the disk of the warehouse is full") }
 	w := s.order(t, north, "k-fails", `{"sku":"A","quantity":1}`)
 	wantProblem(t, w, http.StatusInternalServerError, "handler-failed")
 	if strings.Contains(w.Body.String(), "warehouse") {
@@ -181,6 +185,23 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 	s.pause = healthy
 	wantStatus(t, s.order(t, north, "k-fails", `{"sku":"A","quantity":1}`), http.StatusCreated)
+}
+
+// TestOrderCannotCommitForItself: the effect of an order holds the writer, and a
+// transaction of its own could not be rolled back with it. A wrapped handler
+// holds none; quotes live by that.
+func TestOrderCannotCommitForItself(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var inside error
+	s.pause = func(ctx context.Context, _ time.Duration) error {
+		inside = s.db.Update(ctx, func(context.Context, sqlite.Tx) error { return nil })
+		return nil
+	}
+	wantStatus(t, s.order(t, north, "k", `{"sku":"A","quantity":1}`), http.StatusCreated)
+	if !errors.Is(inside, refrain.ErrNested) {
+		t.Errorf("Update inside an effect: %v, want ErrNested", inside)
+	}
 }
 
 // TestOrderCarriesItsRef: the business row says by itself which action made it.

@@ -4,15 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// schema is the shop's one table. The record's ref is stamped on each order, so
-// the business data itself says that an action made one order at most.
-const schema = `CREATE TABLE IF NOT EXISTS demo_order (
+// orderSchema is the table of orders. The record's ref is stamped on each order,
+// so the business data itself says that an action made one order at most.
+const orderSchema = `CREATE TABLE IF NOT EXISTS demo_order (
 	n           INTEGER PRIMARY KEY,
 	order_id    TEXT NOT NULL UNIQUE,
 	tenant      TEXT NOT NULL,
@@ -33,24 +29,17 @@ type order struct {
 	Quantity int64  `json:"quantity"`
 }
 
-var errMediaType = errors.New("the media type must be application/json")
-
-// parseOrder reads {"sku":"…","quantity":n}. Names are compared as they are:
-// encoding/json would take "SKU" for "sku".
+// parseOrder reads {"sku":"…","quantity":n}.
 func parseOrder(contentType string, body []byte) (order, error) {
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return order{}, errMediaType
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return order{}, errors.New("the body must be one JSON object")
+	given, err := members(contentType, body)
+	if err != nil {
+		return order{}, err
 	}
 	var o order
-	for name, value := range members {
+	for name, value := range given {
 		switch name {
 		case "sku":
-			o.SKU, err = parseSKU(value)
+			o.SKU, err = parseText(name, value, maxSKU)
 		case "quantity":
 			o.Quantity, err = parseQuantity(value)
 		default:
@@ -61,21 +50,12 @@ func parseOrder(contentType string, body []byte) (order, error) {
 		}
 	}
 	switch {
-	case members["sku"] == nil:
+	case given["sku"] == nil:
 		return order{}, errors.New("sku is missing")
-	case members["quantity"] == nil:
+	case given["quantity"] == nil:
 		return order{}, errors.New("quantity is missing")
 	}
 	return o, nil
-}
-
-func parseSKU(value json.RawMessage) (string, error) {
-	var sku *string
-	if json.Unmarshal(value, &sku) != nil || sku == nil || *sku == "" ||
-		utf8.RuneCountInString(*sku) > maxSKU || strings.ContainsFunc(*sku, unicode.IsControl) {
-		return "", fmt.Errorf("sku must be a string of 1 to %d characters", maxSKU)
-	}
-	return *sku, nil
 }
 
 func parseQuantity(value json.RawMessage) (int64, error) {
@@ -83,12 +63,4 @@ func parseQuantity(value json.RawMessage) (int64, error) {
 		return n, nil
 	}
 	return 0, errors.New("quantity must be an integer of 1 or more")
-}
-
-// cut keeps what an answer repeats of a request short.
-func cut(s string) string {
-	if runes := []rune(s); len(runes) > maxSKU {
-		return string(runes[:maxSKU]) + "…"
-	}
-	return s
 }

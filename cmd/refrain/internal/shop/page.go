@@ -18,6 +18,11 @@ import (
 //go:embed page.html
 var pageHTML string
 
+//go:embed problems.html
+var problemsHTML string
+
+var problemsPage = template.Must(template.New("problems").Parse(problemsHTML))
+
 //go:embed style.css
 var styleCSS []byte
 
@@ -48,6 +53,7 @@ const shown = 12
 
 func (s *Shop) pageRoutes() {
 	s.mux.HandleFunc("GET /{$}", s.showPage)
+	s.mux.HandleFunc("GET "+problemPath, showProblems)
 	s.mux.HandleFunc("GET /style.css", file("text/css; charset=utf-8", styleCSS))
 	s.mux.HandleFunc("GET /live.js", file("text/javascript; charset=utf-8", liveJS))
 	s.mux.Handle("POST /try", new(http.CrossOriginProtection).Handler(http.HandlerFunc(s.try)))
@@ -67,9 +73,17 @@ type tenantOrders struct {
 	Orders []order
 }
 
+type tenantQuotes struct {
+	Tenant string
+	Count  int64
+	Quotes []quote
+}
+
 type pageData struct {
 	Trial     *trial
 	Tenants   []tenantOrders
+	Quotes    []tenantQuotes
+	Waiting   []waiting
 	Records   []record.Record
 	Decisions []Decision
 	SoldOut   string
@@ -84,17 +98,33 @@ func (s *Shop) showPage(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		data.Tenants = append(data.Tenants, of)
+		asked := tenantQuotes{Tenant: t.tenant}
+		if asked.Quotes, asked.Count, err = s.quotes(r.Context(), t.tenant, shown); err != nil {
+			break
+		}
+		data.Quotes = append(data.Quotes, asked)
+	}
+	if err == nil {
+		data.Waiting, err = s.waits(r.Context())
 	}
 	if err == nil {
 		data.Records, err = s.db.List(r.Context(), record.Record{}, shown)
 	}
-	var text bytes.Buffer
-	if err == nil {
-		err = page.Execute(&text, data)
-	}
 	if err != nil {
-		unreadable(w)
+		writeProblem(w, notReadable, "")
 		return
+	}
+	show(w, page, data)
+}
+
+// showProblems describes the shop's own problems.
+func showProblems(w http.ResponseWriter, _ *http.Request) { show(w, problemsPage, problems) }
+
+// show answers with a page of the shop's.
+func show(w http.ResponseWriter, page *template.Template, data any) {
+	var text bytes.Buffer
+	if err := page.Execute(&text, data); err != nil { // our own templates and types
+		panic(err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

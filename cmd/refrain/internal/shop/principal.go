@@ -47,7 +47,7 @@ func (s *Shop) tenant(w http.ResponseWriter, r *http.Request) (tenant string, ok
 	scope, err := principal(r)
 	if err != nil {
 		w.Header().Set("WWW-Authenticate", challenge)
-		writeProblem(w, http.StatusUnauthorized, "principal-missing", "Authentication is required", "Send the bearer token of a tenant.")
+		writeProblem(w, anonymous, "")
 		return "", false
 	}
 	return scope.Get("tenant"), true

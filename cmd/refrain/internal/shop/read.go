@@ -19,14 +19,9 @@ func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	limit := defaultLimit
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxLimit {
-			writeProblem(w, http.StatusBadRequest, "invalid-limit", "The limit is not valid", "limit must be an integer from 1 to 1000.")
-			return
-		}
-		limit = n
+	limit, ok := limit(w, r)
+	if !ok {
+		return
 	}
 	var answer struct {
 		Count  int64   `json:"count"`
@@ -34,10 +29,23 @@ func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	if answer.Orders, answer.Count, err = s.orders(r.Context(), tenant, limit); err != nil {
-		unreadable(w)
+		writeProblem(w, notReadable, "")
 		return
 	}
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// limit is how many entries a list is asked for; ok is false when 400 was answered.
+func limit(w http.ResponseWriter, r *http.Request) (n int, ok bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultLimit, true
+	}
+	n, err := strconv.Atoi(text)
+	if ok = err == nil && n >= 1 && n <= maxLimit; !ok {
+		writeProblem(w, badLimit, "")
+	}
+	return n, ok
 }
 
 // orders reads the newest orders and how many there are, in one snapshot.
@@ -68,12 +76,17 @@ func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
 	o := order{ID: r.PathValue("id")}
 	err := s.db.Reader().QueryRowContext(r.Context(), `SELECT sku, quantity FROM demo_order WHERE order_id = ? AND tenant = ?`,
 		o.ID, tenant).Scan(&o.SKU, &o.Quantity)
+	answerRow(w, o, err)
+}
+
+// answerRow answers with the row that was read, or with why there is none.
+func answerRow(w http.ResponseWriter, row any, err error) {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		writeProblem(w, http.StatusNotFound, "not-found", "No such order", "No order with this id is known to you here.")
+		writeProblem(w, notFound, "")
 	case err != nil:
-		unreadable(w)
+		writeProblem(w, notReadable, "")
 	default:
-		writeJSON(w, http.StatusOK, o)
+		writeJSON(w, http.StatusOK, row)
 	}
 }

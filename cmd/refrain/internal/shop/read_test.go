@@ -40,12 +40,19 @@ func TestPrincipal(t *testing.T) {
 			{method: "POST", target: "/v1/orders", key: "k", media: "application/json", body: `{"sku":"A","quantity":1}`},
 			{method: "GET", target: "/v1/orders"},
 			{method: "GET", target: "/v1/orders/ord_x"},
+			{method: "POST", target: "/v1/quotes", key: "k", media: "application/json", body: `{"text":"A"}`},
+			{method: "GET", target: "/v1/quotes"},
+			{method: "GET", target: "/v1/quotes/qt_x"},
 			{method: "GET", target: "/v1/operations?operation=orders.create", key: "k"},
 			{method: "GET", target: "/v1/operations/op_x"},
 		} {
 			q.token = authorization
 			w := s.answers(t, q)
-			wantProblem(t, w, http.StatusUnauthorized, "principal-missing")
+			name := "unauthenticated" // the shop's own
+			if q.target == "/v1/operations?operation=orders.create" || q.target == "/v1/operations/op_x" || q.target == "/v1/orders" && q.method == "POST" {
+				name = "principal-missing" // the guard's
+			}
+			wantProblem(t, w, http.StatusUnauthorized, name)
 			if got := w.Header().Get("WWW-Authenticate"); got != challenge {
 				t.Errorf("%s %s with %q: challenge %q", q.method, q.target, authorization, got)
 			}

@@ -1,36 +1,57 @@
 package shop
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 )
 
-// TestSamplesAnswerAsTheySay sends them in order.
+// TestSamplesAnswerAsTheySay sends them in order, and does by hand what the
+// command between them does.
 func TestSamplesAnswerAsTheySay(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	for _, sample := range Samples("http://demo.example") {
-		q := request{sample.Method, sample.URL, sample.Header["Authorization"], sample.Header["Idempotency-Key"], sample.Header["Content-Type"], sample.Body}
-		w := s.answers(t, q)
+	ref := ""
+	for _, sample := range Samples("http://demo.example", "sqlite:shop.db") {
+		if sample.Command != "" {
+			if !strings.HasPrefix(sample.Command, "refrain ops resolve REF --db sqlite:shop.db --as confirmed --status 201 ") {
+				t.Errorf("the command is %s", sample.Command)
+			}
+			s.resolve(t, ref, http.StatusCreated)
+			continue
+		}
+		w := s.answers(t, request{sample.Method, sample.URL, sample.Header["Authorization"], sample.Header["Idempotency-Key"], sample.Header["Content-Type"], sample.Body})
 		if w.Code != sample.Status {
 			t.Errorf("%s: answered %d %s, said %d", sample.Shows, w.Code, w.Body, sample.Status)
 		}
-		if replayed := w.Header().Get("Idempotent-Replayed") == "true"; replayed != strings.HasPrefix(sample.Shows, "replay:") {
+		again := strings.HasPrefix(sample.Shows, "replay:") || strings.HasPrefix(sample.Shows, "resolved:")
+		if replayed := w.Header().Get("Idempotent-Replayed") == "true"; replayed != again {
 			t.Errorf("%s: replayed %t", sample.Shows, replayed)
+		}
+		if _, state, told := strings.Cut(sample.Shows, "the state is "); told && !strings.Contains(w.Body.String(), `"state":"`+state+`"`) {
+			t.Errorf("%s: answered %s", sample.Shows, w.Body)
+		}
+		if w.Code == http.StatusConflict && strings.HasPrefix(sample.Shows, "unknown:") {
+			ref = wantProblemRef(t, w, "outcome-unknown")
 		}
 	}
 	if n, m := s.count(t, north), s.count(t, south); n != 1 || m != 1 {
 		t.Errorf("%d and %d orders, want 1 and 1", n, m)
 	}
+	if quotes := s.listedQuotes(t, north); quotes.Count != 2 {
+		t.Errorf("quotes %+v, want 2", quotes)
+	}
 }
 
 func TestSamplesHaveFreshKeys(t *testing.T) {
 	t.Parallel()
-	one, other := Samples("http://a"), Samples("http://a")
-	if one[0].Header["Idempotency-Key"] == other[0].Header["Idempotency-Key"] {
-		t.Error("two starts share a key")
+	one, other := Samples("http://a", "sqlite:a.db"), Samples("http://a", "sqlite:a.db")
+	for i := range one {
+		if key := one[i].Header["Idempotency-Key"]; key != "" && key == other[i].Header["Idempotency-Key"] {
+			t.Errorf("%s: two starts share a key", one[i].Shows)
+		}
 	}
-	if curl := one[0].Curl(); !strings.HasPrefix(curl, "curl -i 'http://a/v1/orders' -H 'Authorization: Bearer demo-north'") {
-		t.Errorf("the command is %s", curl)
+	if line := one[0].Line(); !strings.HasPrefix(line, "curl -i 'http://a/v1/orders' -H 'Authorization: Bearer demo-north'") {
+		t.Errorf("the command is %s", line)
 	}
 }

@@ -1,5 +1,6 @@
-// Package shop is the demo's order API on the real library: one guarded
-// operation, orders.create, in one SQLite file, for two tenants.
+// Package shop is the demo's API on the real library, in one SQLite file, for
+// two tenants: orders.create, whose effect commits with its record, and
+// quotes.create, whose handler commits for itself.
 package shop
 
 import (
@@ -13,35 +14,8 @@ import (
 	"github.com/refrain-dev/refrain/sqlite"
 )
 
-// Config is what the demo's flags decide. A negative duration means none, zero
-// the contract's default.
-type Config struct {
-	ReplayFor, RememberFor time.Duration
-	Wait, Skew             time.Duration
-	// Delay is how long an effect takes after its insert.
-	Delay time.Duration
-}
-
-// operation is the shop's one guarded action.
-const operation = "orders.create"
-
 // statusPath is where actions can be asked about.
 const statusPath = "/v1/operations"
-
-// Contract is the policy of orders.create.
-func (c Config) Contract() refrain.Contract {
-	return refrain.Contract{
-		Operation:    operation,
-		Schema:       "1",
-		ReplayFor:    c.ReplayFor,
-		RememberFor:  c.RememberFor,
-		Skew:         c.Skew,
-		Wait:         c.Wait,
-		Methods:      []string{http.MethodPost},
-		MaxExecution: refrain.DefaultMaxExecution + max(c.Delay, 0),
-		Ungrouped:    c.Delay > 0, // neighbours must not wait for a slow effect
-	}
-}
 
 // Guard is what the shop's guarded routes share.
 func Guard(observer refrain.Observer) refrainhttp.Guard {
@@ -57,38 +31,42 @@ func Guard(observer refrain.Observer) refrainhttp.Guard {
 type Shop struct {
 	db        *sqlite.DB
 	decisions *Decisions
-	pause     func(context.Context) error // inside the effect, after its insert
+	delay     time.Duration // of an order
+	database  string
+	pause     func(context.Context, time.Duration) error // inside an action
 	mux       *http.ServeMux
 
 	mu   sync.Mutex
 	last *trial
 }
 
-// New registers the contract, makes the shop's table and returns the shop. The
+// New registers the contracts, makes the shop's tables and returns the shop. The
 // database is migrated; decisions is what it and the shop are observed by.
 func New(ctx context.Context, db *sqlite.DB, config Config, decisions *Decisions) (*Shop, error) {
-	contract := config.Contract()
-	if err := db.Register(ctx, contract); err != nil {
+	// Who runs a demo with a shorter memory says so by its flag.
+	if err := db.RegisterShorter(ctx, config.Contracts()...); err != nil {
 		return nil, err
 	}
-	if err := db.Setup(ctx, schema); err != nil {
+	if err := db.Setup(ctx, orderSchema, quoteSchema); err != nil {
 		return nil, err
 	}
-	s := &Shop{db: db, decisions: decisions, mux: http.NewServeMux()}
-	s.pause = func(ctx context.Context) error { return pause(ctx, config.Delay) }
-	s.routes(contract)
+	s := &Shop{db: db, decisions: decisions, delay: config.Delay, database: config.Database, pause: pause, mux: http.NewServeMux()}
+	s.routes(config)
 	return s, nil
 }
 
-func (s *Shop) routes(contract refrain.Contract) {
+func (s *Shop) routes(config Config) {
 	guard := Guard(s.decisions)
-	s.mux.Handle("POST /v1/orders", refrainhttp.Handle(guard, s.db, contract, s.create))
+	s.mux.Handle("POST /v1/orders", refrainhttp.Handle(guard, s.db, config.Contract(), s.create))
 	s.mux.HandleFunc("GET /v1/orders", s.list)
 	s.mux.HandleFunc("GET /v1/orders/{id}", s.show)
-	status := refrainhttp.Status(guard, s.db, contract)
+	s.mux.Handle("POST /v1/quotes", s.checked(refrainhttp.Wrap(guard, s.db, config.quotes(), http.HandlerFunc(s.quote))))
+	s.mux.HandleFunc("GET /v1/quotes", s.listQuotes)
+	s.mux.HandleFunc("GET /v1/quotes/{id}", s.showQuote)
+	status := refrainhttp.Status(guard, s.db, config.Contracts()...)
 	s.mux.Handle(statusPath, status)
 	s.mux.Handle(statusPath+"/", status)
-	s.mux.Handle(refrainhttp.WellKnownPath, refrainhttp.WellKnown(guard, s.db, contract))
+	s.mux.Handle(refrainhttp.WellKnownPath, refrainhttp.WellKnown(guard, s.db, config.Contracts()...))
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.pageRoutes()
 }

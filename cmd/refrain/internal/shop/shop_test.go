@@ -98,9 +98,9 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, status int) {
 }
 
 // wantProblem demands a problem document of this name.
-func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, name string) problem {
+func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, name string) problemDoc {
 	t.Helper()
-	doc := decode[problem](t, w, status)
+	doc := decode[problemDoc](t, w, status)
 	if media := w.Header().Get("Content-Type"); media != "application/problem+json" {
 		t.Errorf("media type %q", media)
 	}
@@ -129,7 +129,7 @@ func TestWellKnownIsPublic(t *testing.T) {
 			Wait        string `json:"wait"`
 		} `json:"contracts"`
 	}](t, newShop(t).answers(t, request{method: "GET", target: "/.well-known/idempotency"}), http.StatusOK)
-	if len(doc.Contracts) != 1 || doc.Contracts[0].Operation != "orders.create" || doc.Contracts[0].RememberFor != "P1D" || doc.Contracts[0].Wait != "PT0S" {
+	if len(doc.Contracts) != 2 || doc.Contracts[1].Operation != "quotes.create" || doc.Contracts[0].Operation != "orders.create" || doc.Contracts[0].RememberFor != "P1D" || doc.Contracts[0].Wait != "PT0S" {
 		t.Errorf("contracts %+v", doc.Contracts)
 	}
 }

@@ -1,0 +1,72 @@
+package shop
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+)
+
+// quotePath begins the path of one quote.
+const quotePath = "/v1/quotes/"
+
+// listQuotes answers with the number of the tenant's quotes and the newest of them.
+func (s *Shop) listQuotes(w http.ResponseWriter, r *http.Request) {
+	tenant, ok := s.tenant(w, r)
+	if !ok {
+		return
+	}
+	limit, ok := limit(w, r)
+	if !ok {
+		return
+	}
+	quotes, count, err := s.quotes(r.Context(), tenant, limit)
+	if err != nil {
+		writeProblem(w, notReadable, "")
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Count  int64   `json:"count"`
+		Quotes []quote `json:"quotes"`
+	}{count, quotes})
+}
+
+// quotes reads the newest quotes and how many there are, in one snapshot.
+func (s *Shop) quotes(ctx context.Context, tenant string, limit int) (quotes []quote, count int64, err error) {
+	quotes = []quote{}
+	rows, err := s.db.Reader().QueryContext(ctx, `SELECT quote_id, text, refrain_ref, (SELECT count(*) FROM quotes WHERE tenant = ?1)
+		FROM quotes WHERE tenant = ?1 ORDER BY n DESC LIMIT ?2`, tenant, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var q quote
+		if err := rows.Scan(&q.ID, &q.Text, &q.Ref, &count); err != nil {
+			return nil, 0, err
+		}
+		quotes = append(quotes, q)
+	}
+	return quotes, count, rows.Err()
+}
+
+// showQuote answers with one quote. Another tenant's is not found.
+func (s *Shop) showQuote(w http.ResponseWriter, r *http.Request) {
+	tenant, ok := s.tenant(w, r)
+	if !ok {
+		return
+	}
+	q := quote{ID: r.PathValue("id")}
+	err := s.db.Reader().QueryRowContext(r.Context(), `SELECT text, refrain_ref FROM quotes WHERE quote_id = ? AND tenant = ?`,
+		q.ID, tenant).Scan(&q.Text, &q.Ref)
+	answerRow(w, q, err)
+}
+
+// quoteOf is the quote an action made, "" for none.
+func (s *Shop) quoteOf(ctx context.Context, ref string) (id string, err error) {
+	err = s.db.Reader().QueryRowContext(ctx, `SELECT quote_id FROM quotes WHERE refrain_ref = ?`, ref).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return id, err
+}
