@@ -51,7 +51,7 @@ var errOverrun = errors.New("the effect ran longer than MaxExecution")
 // Bound returns the context an effect runs on: it knows the record (see
 // [Entered]) and ends after MaxExecution.
 func (c *Claim) Bound(ctx context.Context, rec *Record) (context.Context, context.CancelFunc) {
-	ctx = context.WithValue(Enter(ctx, rec), nestedKey{}, true)
+	ctx = context.WithValue(ctx, nestedKey{}, rec)
 	return context.WithTimeoutCause(ctx, c.Policy.MaxExecution, errOverrun)
 }
 
@@ -95,6 +95,9 @@ func Nested(ctx context.Context) bool { return ctx.Value(nestedKey{}) != nil }
 
 // Entered returns the record whose effect or handler runs on ctx.
 func Entered(ctx context.Context) (*Record, bool) {
-	rec, ok := ctx.Value(enteredKey{}).(*Record)
+	rec, ok := ctx.Value(nestedKey{}).(*Record)
+	if !ok {
+		rec, ok = ctx.Value(enteredKey{}).(*Record)
+	}
 	return rec, ok
 }
