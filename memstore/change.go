@@ -16,6 +16,8 @@ type Audit struct {
 // Change implements [record.Store].
 func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record.Seen, time.Time) (record.Edit, error)) error {
 	var line *Audit
+	var review *record.Claim
+	var at time.Time
 	err := db.within(ctx, func(t *transaction) error {
 		seen, err := db.seen(id, true)
 		if err != nil {
@@ -26,6 +28,7 @@ func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record
 		if err != nil {
 			return err
 		}
+		review, at = edit.Review, now
 		if edit.By != "" {
 			line = &Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
 			if seen.Record != nil {
@@ -34,6 +37,9 @@ func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record
 		}
 		return t.apply(id, seen, edit)
 	})
+	if err == nil && review != nil {
+		err = db.late(ctx, review, at)
+	}
 	if err == nil && line != nil {
 		db.mu.Lock()
 		db.audits = append(db.audits, *line)

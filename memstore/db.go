@@ -85,7 +85,7 @@ func New(options Options) *DB {
 		reviews:    make(map[record.Identity]Review),
 		held:       make(map[record.Identity]bool),
 	}
-	db.driver.Load, db.driver.Late, db.driver.Change = db.Load, db.late, db.Change
+	db.driver.Load, db.driver.Change = db.Load, db.Change
 	return db
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrLeaseLost: another attempt was opened, or somebody has already found the
-// lease past; the owner must stop.
+// ErrLeaseLost means that another attempt was opened, or that somebody has
+// already found the lease past; the owner must stop.
 var ErrLeaseLost = errors.New("refrain: the lease is lost")
 
 // CheckIdentity refuses to act on an operation whose identities are made of

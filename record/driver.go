@@ -12,11 +12,9 @@ import (
 type Driver struct {
 	// Load is the engine's lookup outside the transaction, as [Store.Load].
 	Load func(ctx context.Context, id Identity) (Seen, time.Time, error)
-	// Late stores a refused late retry for review; nil means not at all. Its
-	// error does not change the answer.
-	Late func(ctx context.Context, c *Claim, now time.Time) error
-	// Change is the engine's, as [Store.Change]; a reader writes with it that a
-	// lease is past. nil means not at all.
+	// Change is the engine's, as [Store.Change]: by it a reader writes that a
+	// lease is past, and a refused late retry is kept for review. nil means
+	// neither.
 	Change func(ctx context.Context, id Identity, decide func(Seen, time.Time) (Edit, error)) error
 	// Unseen reports that this process has not met the identity lately: a lookup
 	// would most likely find nothing, so the transaction looks first. When it is
@@ -167,8 +165,8 @@ func (d *Driver) share(ctx context.Context, until time.Time, c *Claim) (*Record,
 
 // refused stores a late retry for review on its way out.
 func (d *Driver) refused(ctx context.Context, c *Claim, e *Error) error {
-	if e.Problem == TooLate && d.Late != nil {
-		e.Err = d.Late(ctx, c, e.Now)
+	if e.Problem == TooLate && d.Change != nil {
+		e.Err = d.Change(ctx, c.Identity, func(Seen, time.Time) (Edit, error) { return Edit{Review: c}, nil })
 	}
 	return e
 }

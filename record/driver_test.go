@@ -176,17 +176,18 @@ func TestDriveReviewsLateRetries(t *testing.T) {
 	c := claimOf(uuidv7(now))
 	failure := errors.New("review is full")
 	var told []*Claim
-	d := Driver{Load: load, Late: func(_ context.Context, c *Claim, at time.Time) error {
-		if !at.Equal(now) {
-			t.Errorf("late at %v, want the store's %v", at, now)
+	d := Driver{Load: load, Change: func(_ context.Context, id Identity, decide func(Seen, time.Time) (Edit, error)) error {
+		edit, err := decide(Seen{Horizon: horizon}, now)
+		if err != nil || id != c.Identity || edit.Put != nil || edit.Remove {
+			t.Errorf("the change of %v is %+v, %v", id, edit, err)
 		}
-		told = append(told, c)
+		told = append(told, edit.Review)
 		return failure
 	}}
 	_, _, err := d.Drive(t.Context(), c, never(t))
 	refusal := wantRefusal(t, err, "2", TooLate)
 	if len(told) != 1 || told[0] != c {
-		t.Errorf("Late was called %d times", len(told))
+		t.Errorf("kept for review %d times", len(told))
 	}
 	if !errors.Is(err, failure) {
 		t.Errorf("%v does not say that the review failed", err)
@@ -203,7 +204,7 @@ func TestDriveReviewsLateRetries(t *testing.T) {
 		t.Errorf("born %v, %d reviews", refusal.Born, len(told))
 	}
 
-	d = Driver{Load: load} // without Late: refused all the same
+	d = Driver{Load: load} // without Change: refused all the same
 	_, _, err = d.Drive(t.Context(), c, never(t))
 	wantRefusal(t, err, "2", TooLate)
 }

@@ -41,6 +41,7 @@ type Edit struct {
 	Put        *Record // in place of the seen record, if there is one; its Version is set by the store
 	Remove     bool    // the seen record
 	Register   *Claim  // whose operation and contract the store learns if it does not know it
+	Review     *Claim  // a refused late retry to keep: one row per identity, counted, capped per scope
 	SpendAllow bool
 	GrantAllow string // an allow for the identity, with this reason
 

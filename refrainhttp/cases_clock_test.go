@@ -41,3 +41,26 @@ func TestStoreClockDecides(t *testing.T) {
 		s.wantEffects(3)
 	}
 }
+
+// TestKeylessPassesAFence: a request without a key cannot be a retry, so no
+// recovery fence holds it up and nothing is kept for review.
+func TestKeylessPassesAFence(t *testing.T) {
+	t.Parallel()
+	db := memstore.New(memstore.Options{Now: func() time.Time { return noon }})
+	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: noon}); err != nil {
+		t.Fatal(err)
+	}
+	c := orders
+	c.KeyOptional = true
+	s := &shop{t: t, db: db, http: refrainhttp.Handle(guard, db, c, place)}
+	if res := s.post(""); res.StatusCode != 201 {
+		t.Errorf("without a key = %d %s", res.StatusCode, text(t, res))
+	}
+	if res := s.post(secretKey); res.StatusCode != 412 {
+		t.Errorf("with a key = %d %s", res.StatusCode, text(t, res))
+	}
+	if reviews := db.Reviews(); len(reviews) != 1 {
+		t.Errorf("%d reviews, want that of the key", len(reviews))
+	}
+	s.wantEffects(1)
+}

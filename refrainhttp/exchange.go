@@ -28,6 +28,7 @@ type exchange struct {
 	capture *capture    // the answer of the newest run under Handle, nil before
 	first   capture     // of the first run, which is nearly always the only one
 	attempt *attempt    // the run under Wrap, nil before
+	made    bool        // the key was made for this request
 	bare    bool        // the answer shows no receipt: no key, or only observed
 }
 
@@ -69,7 +70,7 @@ func (x *exchange) call(key string) (refrain.Outcome, error) {
 		defer x.leave()
 		ctx = detached
 	}
-	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Print: &x.print, Recompute: x.recompute,
+	call := refrain.Call{Contract: x.contract, Scope: x.scope, Key: key, Fresh: x.made, Print: &x.print, Recompute: x.recompute,
 		Wait: preferredWait(x.r.Header)}
 	if x.Actor != nil {
 		call.Actor = x.Actor(x.r)

@@ -63,7 +63,9 @@ type Guard struct {
 
 	// Observer is told what the guard decides without the engine: rows 11, 12,
 	// 13 and 15, and requests that pass without a key. The engine has its own.
-	// Under [Wrap] no engine decides, and it is told everything.
+	// Under [Wrap] no engine decides, and it is told everything; an outcome that
+	// is not known or could not be written is an event more, told where the
+	// handler ran.
 	Observer refrain.Observer
 	// Now is the clock of Date fields and of keys the guard makes for requests
 	// without one; nil means time.Now.

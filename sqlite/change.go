@@ -50,6 +50,11 @@ func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, fou
 			return err
 		}
 	}
+	if edit.Review != nil {
+		if err := review(ctx, q, edit.Review, now); err != nil {
+			return err
+		}
+	}
 	if edit.SpendAllow {
 		if err := spend(ctx, q, id, hash); err != nil {
 			return err

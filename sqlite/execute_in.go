@@ -35,6 +35,9 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 	}
 	now := db.opts.Now()
 	decision, err := decide(found, c, now)
+	if decision.Review {
+		err = errors.Join(err, review(ctx, run, c, now)) // kept if the caller commits
+	}
 	if err != nil || decision.Action != record.Execute {
 		return found.Record, false, err
 	}

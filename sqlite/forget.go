@@ -11,9 +11,6 @@ import (
 	"github.com/refrain-dev/refrain/record"
 )
 
-// reviewsPerScope caps what late retries of one scope may store.
-const reviewsPerScope = 1000
-
 // Forget removes final records whose memory has ended and raises the horizon of
 // their operations in the same transaction, horizon first. Unfinished and
 // disputed records are never touched.
@@ -117,20 +114,4 @@ func keyTime(ctx context.Context, q runner, operation string) (record.KeyTime, e
 		return kt, err
 	}
 	return record.ULID, err
-}
-
-// late stores a refused late retry for review: one row per identity, counted,
-// capped per scope.
-func (db *DB) late(ctx context.Context, c *record.Claim, now time.Time) error {
-	return db.writing(ctx, func(ctx context.Context, s *session) error {
-		id, print := c.Identity, c.Request.Print
-		_, err := s.run.exec(ctx, `INSERT INTO refrain_review
-			(hash, scope, operation, key, raw, deciding, rule, schema, first, last, count)
-			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, 1
-			WHERE (SELECT count(*) FROM refrain_review WHERE scope = ?2) < ?10 OR EXISTS (SELECT 1 FROM refrain_review WHERE hash = ?1)
-			ON CONFLICT (hash) DO UPDATE SET last = excluded.last, count = count + 1`,
-			c.Hash[:], id.Scope, id.Operation, []byte(id.Key), print.Raw[:], print.Deciding[:], print.Rule, print.Schema,
-			now.UnixMicro(), reviewsPerScope)
-		return err
-	})
 }

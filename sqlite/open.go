@@ -152,7 +152,6 @@ func (db *DB) init(w *writer) {
 	db.writer = w
 	db.haste = haste
 	db.driver.Load = db.Load
-	db.driver.Late = db.late
 	db.driver.Change = db.Change
 	db.driver.Unseen = func(c *record.Claim) bool { return !db.recent.met(c.Hash) }
 }

@@ -27,8 +27,7 @@ func (db *DB) Setup(ctx context.Context, sql ...string) error {
 // beside other work. Inside an effect it is [refrain.ErrNested]; a wrapped
 // handler, whose claim is committed, may use it.
 func (db *DB) Update(ctx context.Context, work func(ctx context.Context, tx Tx) error) error {
-	// Only a committed claim has a lease; an effect holds the writer.
-	if rec, ok := record.Entered(ctx); ok && rec.Lease.IsZero() {
+	if record.Nested(ctx) {
 		return refrain.ErrNested
 	}
 	return db.writing(ctx, func(_ context.Context, s *session) error {

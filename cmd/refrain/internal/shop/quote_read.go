@@ -12,42 +12,22 @@ const quotePath = "/v1/quotes/"
 
 // listQuotes answers with the number of the tenant's quotes and the newest of them.
 func (s *Shop) listQuotes(w http.ResponseWriter, r *http.Request) {
-	tenant, ok := s.tenant(w, r)
-	if !ok {
-		return
-	}
-	limit, ok := limit(w, r)
+	tenant, limit, ok := s.asksList(w, r)
 	if !ok {
 		return
 	}
 	quotes, count, err := s.quotes(r.Context(), tenant, limit)
-	if err != nil {
-		writeProblem(w, notReadable, "")
-		return
-	}
-	writeJSON(w, http.StatusOK, struct {
+	answerRow(w, struct {
 		Count  int64   `json:"count"`
 		Quotes []quote `json:"quotes"`
-	}{count, quotes})
+	}{count, quotes}, err)
 }
 
 // quotes reads the newest quotes and how many there are, in one snapshot.
 func (s *Shop) quotes(ctx context.Context, tenant string, limit int) (quotes []quote, count int64, err error) {
-	quotes = []quote{}
-	rows, err := s.db.Reader().QueryContext(ctx, `SELECT quote_id, text, refrain_ref, (SELECT count(*) FROM quotes WHERE tenant = ?1)
-		FROM quotes WHERE tenant = ?1 ORDER BY n DESC LIMIT ?2`, tenant, limit)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var q quote
-		if err := rows.Scan(&q.ID, &q.Text, &q.Ref, &count); err != nil {
-			return nil, 0, err
-		}
-		quotes = append(quotes, q)
-	}
-	return quotes, count, rows.Err()
+	return newest(ctx, s, `SELECT quote_id, text, refrain_ref, (SELECT count(*) FROM quotes WHERE tenant = ?1)
+		FROM quotes WHERE tenant = ?1 ORDER BY n DESC LIMIT ?2`, tenant, limit,
+		func(q *quote) []any { return []any{&q.ID, &q.Text, &q.Ref} })
 }
 
 // showQuote answers with one quote. Another tenant's is not found.
