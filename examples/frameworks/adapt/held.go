@@ -3,7 +3,6 @@ package adapt
 import (
 	"context"
 	"net/http"
-	"sync"
 
 	"github.com/refrain-dev/refrain/refrainhttp"
 )
@@ -20,7 +19,7 @@ func Held(mw func(http.Handler) http.Handler) func(w http.ResponseWriter, r *htt
 		r.Context().Value(heldKey{}).(*held).serve(w, r)
 	}))
 	return func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
-		h := &held{next: next}
+		h := &held{next: next, turn: make(chan struct{}, 1)}
 		defer h.wait(w)
 		guarded.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), heldKey{}, h)))
 	}
@@ -31,26 +30,26 @@ type heldKey struct{}
 // held is one request.
 type held struct {
 	next http.HandlerFunc
-	mu   sync.Mutex // held while next runs
-	over bool       // the router has its context back
+	turn chan struct{} // full while next runs, and when the router has its context back
 }
 
 func (h *held) serve(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over { // given up before it began
+	select {
+	case h.turn <- struct{}{}:
+	default: // given up before it began
 		refrainhttp.NotStarted(w)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
+	defer func() { <-h.turn }()
 	h.next(w, r)
 }
 
 func (h *held) wait(w http.ResponseWriter) {
-	if !h.mu.TryLock() {
+	select {
+	case h.turn <- struct{}{}:
+	default:
 		_ = http.NewResponseController(w).Flush()
-		h.mu.Lock()
+		h.turn <- struct{}{}
 	}
-	h.over = true
-	h.mu.Unlock()
 }

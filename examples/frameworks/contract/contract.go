@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/refrain-dev/refrain"
 
@@ -48,6 +49,7 @@ func Check(t *testing.T, f Framework) {
 		"panic, caught":      {panics("/accounts/a-b/refunds"), func(context.Context, string, string) (string, error) { panic("boom") }},
 		"large answer":       {largeAnswer, func(context.Context, string, string) (string, error) { return strings.Repeat("x", 2<<20), nil }},
 		"stream":             {stream, receipt},
+		"late":               {late, nil},
 		"one key, two wraps": {operations, receipt},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,4 +234,29 @@ func operations(s *server) {
 	s.wantFirst(s.post("/accounts/a-b/charges", "k1", "tea"), http.StatusCreated)
 	s.wantFirst(s.post("/accounts/a-b/refunds", "k1", "tea"), http.StatusCreated)
 	s.wantEffects("a-b", 2)
+}
+
+// late: the client of a handler that does not return is answered without it,
+// where the framework can send before it ends, and a retry does not run it again.
+func late(s *server) {
+	answered := make(chan struct{})
+	s.MaxExecution = time.Second
+	s.Pay = func(ctx context.Context, account, order string) (string, error) {
+		s.note(account)
+		<-ctx.Done()
+		if s.framework.Streams {
+			<-answered
+		}
+		return receipt(ctx, account, order)
+	}
+	first := s.post("/accounts/a-b/charges", "k1", "tea")
+	close(answered)
+	if s.framework.Streams {
+		s.wantProblem(first, 409, "outcome-unknown")
+	}
+	s.wantEffects("a-b", 1)
+	if again := s.post("/accounts/a-b/charges", "k1", "tea"); again.StatusCode == http.StatusCreated && again.Header.Get("Idempotent-Replayed") != "true" {
+		s.t.Errorf("it ran again: %d %v", again.StatusCode, again.Header)
+	}
+	s.wantEffects("a-b", 1)
 }

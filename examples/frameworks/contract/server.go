@@ -23,7 +23,7 @@ type Framework struct {
 	Serve func(t *testing.T, s *shop.Shop) string
 	// Streams: what a handler flushes reaches its client while it runs.
 	Streams bool
-	// Decodes: the adapter tells the guard the route and its values, so that two
+	// Decodes: the guard knows the route and its decoded values, so that two
 	// spellings of one path are one request.
 	Decodes bool
 }
@@ -73,7 +73,7 @@ func (s *server) note(account string) {
 }
 
 func receipt(_ context.Context, account, order string) (string, error) {
-	return fmt.Sprintf("%s paid for %s", account, order), nil
+	return fmt.Sprintf("%s paid for %s", account, short(order)), nil
 }
 
 // answer is a response that was read to its end.

@@ -33,7 +33,7 @@ func routes(s *shop.Shop) http.Handler {
 		receipt, err := s.Pay(c.Request.Context(), c.Param("account"), string(order))
 		switch {
 		case errors.Is(err, shop.ErrDeclined):
-			c.AbortWithStatus(http.StatusPaymentRequired)
+			c.Status(http.StatusPaymentRequired)
 		case err != nil:
 			c.AbortWithStatusJSON(http.StatusBadGateway, gin.H{"error": err.Error()})
 		default:

@@ -8,5 +8,5 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract.Check(t, contract.Framework{Serve: contract.Handler(routes), Streams: true, Decodes: false})
+	contract.Check(t, contract.Framework{Serve: contract.Handler(routes), Streams: true})
 }

@@ -21,6 +21,8 @@ import (
 type Shop struct {
 	DB        *sqlite.DB
 	Principal func(*http.Request) (refrain.Scope, error)
+	// MaxExecution bounds a wrapped handler; 0 is Refrain's default.
+	MaxExecution time.Duration
 	// Pay asks the provider for a charge or a refund and returns its receipt.
 	// Once it is asked nobody can take it back.
 	Pay func(ctx context.Context, account, order string) (receipt string, err error)
@@ -84,6 +86,7 @@ func export(_ context.Context, account string, emit func(string) error) error {
 
 // Wrap is the middleware for handlers that reach outside.
 func (s *Shop) Wrap(c refrain.Contract) func(http.Handler) http.Handler {
+	c.MaxExecution = s.MaxExecution
 	return func(next http.Handler) http.Handler {
 		return refrainhttp.Wrap(refrainhttp.Guard{Principal: s.Principal}, s.DB, c, next)
 	}
