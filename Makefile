@@ -37,7 +37,7 @@ proof:
 	REFRAIN_PROOF=full go test -count=1 -timeout 90m work
 
 bench:
-	go test -run '^$$' -bench . -benchmem work
+	cd proof && go run ./bench
 
 api:
 	go test -run '^TestAPI$$' -update .

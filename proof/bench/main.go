@@ -111,8 +111,15 @@ func (b bench) normal(ctx context.Context) error {
 }
 
 func (b bench) web(ctx context.Context) error {
-	_, err := b.suite(ctx, "HTTP guard, in process", []int{1}, web.Cases())
-	return err
+	shop, err := web.Open(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	defer shop.Close()
+	if _, err := b.suite(ctx, "HTTP guards, in process", []int{1, 8}, append(web.Cases(), shop.Cases()...)); err != nil {
+		return err
+	}
+	return shop.Heartbeat(ctx, b.out)
 }
 
 func (b bench) prints(ctx context.Context) error {

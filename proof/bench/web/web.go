@@ -67,9 +67,12 @@ func post(h http.Handler) measure.Op {
 	}
 }
 
-// Cases are the rows; allocations are what they are about.
+var bare = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = create(w, r) })
+
+var guard = refrainhttp.Guard{Principal: func(*http.Request) (refrain.Scope, error) { return north, nil }}
+
+// Cases are the rows on the memory engine; allocations are what they are about.
 func Cases() []measure.Case {
-	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = create(w, r) })
 	db := memstore.New(memstore.Options{})
 	engine := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := refrain.Call{Contract: contract, Scope: north, Key: r.Header.Get("Idempotency-Key"), Print: new(fingerprint.Print)}
@@ -77,12 +80,12 @@ func Cases() []measure.Case {
 			return refrain.Result{Status: http.StatusCreated}, create(w, r)
 		})
 	})
-	guard := refrainhttp.Guard{Principal: func(*http.Request) (refrain.Scope, error) { return north, nil }}
 	guarded := refrainhttp.Handle(guard, memstore.New(memstore.Options{}), contract,
 		func(w http.ResponseWriter, r *http.Request, _ memstore.Tx) error { return create(w, r) })
 	return []measure.Case{
 		{Name: "bare handler", Op: post(bare)},
 		{Name: "handler in the memory engine", Base: "bare handler", Op: post(engine)},
-		{Name: "handler behind the guard, memory engine", Base: "bare handler", Op: post(guarded)},
+		{Name: "handler behind Handle, memory engine", Base: "bare handler", Op: post(guarded)},
+		{Name: "handler behind Wrap, memory engine", Base: "bare handler", Op: post(refrainhttp.Wrap(guard, memstore.New(memstore.Options{}), contract, bare))},
 	}
 }
