@@ -151,6 +151,10 @@ func (c Contract) Validate() error {
 		return fault("Wait", "is %v, 1h is the most", c.Wait)
 	case c.CommitWait > time.Hour:
 		return fault("CommitWait", "is %v, 1h is the most", c.CommitWait)
+	case c.Lease != 0 && c.Lease < time.Second || c.Lease > time.Hour:
+		return fault("Lease", "is %v, 1s to 1h are possible", c.Lease)
+	case slices.ContainsFunc(c.FreeOn, func(status int) bool { return status < 400 || status > 599 }):
+		return fault("FreeOn", "has a status that is no refusal (400 to 599): a success that frees its key is a second effect")
 	case c.MaxExecution < 0 || c.MaxExecution > 24*time.Hour:
 		return fault("MaxExecution", "is %v: an effect needs time, and 24h is the most", c.MaxExecution)
 	}

@@ -77,6 +77,12 @@ func TestContractValidate(t *testing.T) {
 		{"CommitWait", func(c *refrain.Contract) { c.CommitWait = time.Hour + 1 }},
 		{"MaxExecution", func(c *refrain.Contract) { c.MaxExecution = day + 1 }},
 		{"MaxExecution", func(c *refrain.Contract) { c.MaxExecution = -1 }},
+		{"", func(c *refrain.Contract) { c.Lease, c.FreeOn = time.Second, []int{400, 599} }},
+		{"Lease", func(c *refrain.Contract) { c.Lease = time.Second - 1 }},
+		{"Lease", func(c *refrain.Contract) { c.Lease = -1 }},
+		{"Lease", func(c *refrain.Contract) { c.Lease = time.Hour + 1 }},
+		{"FreeOn", func(c *refrain.Contract) { c.FreeOn = []int{404, 201} }},
+		{"FreeOn", func(c *refrain.Contract) { c.FreeOn = []int{0} }},
 	}
 	for i, tt := range tests {
 		c := minimal()

@@ -101,7 +101,9 @@ func (r *Record) Release(seen Seen, p Policy) (Edit, error) {
 		return Edit{Put: seen.Record.abandoned()}, nil
 	}
 	edit := Edit{Remove: true}
-	if born, timed := p.KeyTime.Birth(r.Identity.Key); timed && !seen.Horizon.IsZero() && !born.After(seen.Horizon) {
+	seen.Record = nil
+	born, timed := p.KeyTime.Birth(r.Identity.Key)
+	if lateRetry(p, seen, born, timed) || !timed && p.KeyTime == Required { // its claim may have spent one
 		edit.GrantAllow = "released before it began"
 	}
 	return edit, nil

@@ -141,3 +141,27 @@ func TestReleaseGrantsAllow(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseIsNotLate: what provably did not begin may be sent again, whatever
+// a fence or the allow its claim has spent would say about the key.
+func TestReleaseIsNotLate(t *testing.T) {
+	t.Parallel()
+	own := opened(t, leased(), Seen{}, now) // of an untimed key
+	for name, tt := range map[string]struct {
+		seen  Seen
+		kt    KeyTime
+		allow bool
+	}{
+		"nothing stands":       {Seen{}, ByShape, false},
+		"a standing fence":     {Seen{FenceOpen: true}, ByShape, true},
+		"a key without a time": {Seen{}, Required, true},
+	} {
+		p := policy()
+		p.KeyTime = tt.kt
+		tt.seen.Record = own
+		edit, err := own.Release(tt.seen, p)
+		if err != nil || !edit.Remove || (edit.GrantAllow != "") != tt.allow {
+			t.Errorf("%s: Release = %+v, %v; want an allow: %t", name, edit, err, tt.allow)
+		}
+	}
+}

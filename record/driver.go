@@ -135,6 +135,9 @@ func (d *Driver) lapsed(ctx context.Context, rec *Record, err error) (*Record, e
 	return rec, err
 }
 
+// expirePatience bounds it: whoever asks may wait on a context without an end.
+const expirePatience = 10 * time.Second
+
 // expire marks rec's outcome unknown if its lease is past, and returns the
 // record to tell of.
 func (d *Driver) expire(ctx context.Context, rec *Record) (*Record, error) {
@@ -142,6 +145,8 @@ func (d *Driver) expire(ctx context.Context, rec *Record) (*Record, error) {
 		return rec, nil
 	}
 	told := rec
+	ctx, cancel := context.WithTimeout(ctx, expirePatience)
+	defer cancel()
 	err := d.Change(ctx, rec.Identity, func(seen Seen, now time.Time) (Edit, error) {
 		told = rec // asked again, it starts anew
 		edit := Expire(seen, now)

@@ -248,3 +248,21 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
+
+// TestDriveExpireEnds: a store that hangs while a past lease is written does not
+// keep the caller for ever.
+func TestDriveExpireEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s shelf
+		c := leased()
+		rec := c.Begin(time.Now())
+		s.rec.Store(rec) // its lease is past
+		d := Driver{Load: s.Load, Change: func(ctx context.Context, _ Identity, _ func(Seen, time.Time) (Edit, error)) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		_, _, err := d.Drive(context.Background(), c, never(t))
+		wantRefusal(t, err, "9", StoreUnavailable)
+	})
+}

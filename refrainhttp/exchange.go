@@ -194,7 +194,8 @@ func (x *exchange) answer(out refrain.Outcome, err error) {
 // fail answers a call that left no record. The handler's own answer goes out
 // where it proves nothing about an effect.
 func (x *exchange) fail(e *record.Error) {
-	if e.Problem == record.ResultGone && e.Record != nil && !x.may(x.r, outcomeOf(e.Record)) {
+	shows := e.Problem == record.ResultGone || e.Problem == record.OutcomeDisputed
+	if shows && e.Record != nil && !x.may(x.r, outcomeOf(e.Record)) {
 		e = withheld()
 		x.tell(x.r, e, time.Now())
 	}

@@ -11,7 +11,11 @@ import (
 
 // fingerprint is the second half of row 13: what this request means.
 func (x *exchange) fingerprint() *record.Error {
-	print, err := x.contract.Fingerprint(x.meant(), x.contract.BodyLimit())
+	c := x.contract
+	if c.Rule == "" && len(x.r.Header["Content-Type"]) > 1 {
+		c.Rule = fingerprint.RuleRaw // the handler reads one of them, a rule would be chosen by another
+	}
+	print, err := c.Fingerprint(x.meant(), c.BodyLimit())
 	switch {
 	case err == nil:
 		x.print = print
@@ -44,6 +48,10 @@ func (x *exchange) meant() fingerprint.Request {
 	}
 	req.Route, req.PathValues = matched(r, target)
 	for _, name := range x.contract.Fields {
+		if strings.EqualFold(name, "Host") { // net/http keeps it apart
+			req.Fields = append(req.Fields, [2]string{name, r.Host})
+			continue
+		}
 		for _, value := range r.Header.Values(name) {
 			req.Fields = append(req.Fields, [2]string{name, value})
 		}

@@ -85,21 +85,27 @@ func (w *wrapper) run(ctx context.Context, x *exchange, c *record.Claim) (*recor
 	if !w.claims.enter(x.scope) {
 		return nil, false, &record.Error{Problem: record.StoreUnavailable, Row: "9", RetryAfter: time.Second, Err: errCrowded}
 	}
+	began := false // the attempt leaves when its handler has returned
+	defer func() {
+		if !began {
+			w.claims.leave(x.scope)
+		}
+	}()
 	until := time.Now().Add(c.Policy.Lease) // not later than the store's, which begins to count after us
 	rec, fresh, err := w.claim(ctx, c)
-	if err == nil && fresh {
-		if err = x.hold(); err == nil && !time.Now().Before(until) {
-			err = errors.New("refrainhttp: the claim took longer than its lease")
-		}
-		if err == nil {
-			x.attempt = newAttempt(w, x, c, rec)
-			return x.attempt.run(ctx, until)
-		}
-		_ = w.change(ctx, c.Identity, func(seen record.Seen, _ time.Time) (record.Edit, error) { return rec.Release(seen, c.Policy) })
-		rec, fresh = nil, false // where the release failed the lease ends the claim
+	if err != nil || !fresh {
+		return rec, fresh, err
 	}
-	w.claims.leave(x.scope)
-	return rec, fresh, err
+	if err = x.hold(); err == nil && !time.Now().Before(until) {
+		err = errors.New("refrainhttp: the claim took longer than its lease")
+	}
+	if err == nil {
+		began = true
+		x.attempt = newAttempt(w, x, c, rec)
+		return x.attempt.run(ctx, until)
+	}
+	_ = w.change(ctx, c.Identity, func(seen record.Seen, _ time.Time) (record.Edit, error) { return rec.Release(seen, c.Policy) })
+	return nil, false, err // where the release failed the lease ends the claim
 }
 
 var errCrowded = &answerFault{record.StoreUnavailable,

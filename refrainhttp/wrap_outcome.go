@@ -40,8 +40,8 @@ func (a *attempt) judge() outcome {
 		return unknown
 	case a.frees():
 		return free
-	case inconclusive(s.status):
-		return unknown
+	case inconclusive(s.status), s.header.Get(statusHeader) != "" && record.Problem(s.header.Get(statusHeader)).Retryable():
+		return unknown // also where a guard behind this one has said that it does not know
 	case s.status >= 400:
 		return rejected
 	}

@@ -355,6 +355,9 @@ func cause(err error) error {
 	if errors.As(err, &refusal) {
 		return refusal
 	}
+	if fatal(err) && !errors.Is(err, refrain.ErrOwned) {
+		return err // storage has failed, not the effect
+	}
 	if errors.Is(err, errGone) || errors.Is(err, errAbandoned) {
 		return &refrain.Error{Problem: refrain.ErrEffectFailed, Wrote: true, Err: err}
 	}

@@ -213,3 +213,17 @@ func TestOwnDeadline(t *testing.T) {
 	}
 	wantItems(t, db, "instead")
 }
+
+// A disk that is full when the record is written is no fault of the effect.
+func TestFullRecord(t *testing.T) {
+	db := openShop(t)
+	lift := limitPages(t, db)
+	long := func(context.Context, Tx) (refrain.Result, error) {
+		return refrain.Result{Body: make([]byte, 1<<19)}, nil
+	}
+	wantRow(t, run(db, call("k"), long), "9", refrain.ErrUnavailable)
+	lift()
+	if err := run(db, call("k"), long); err != nil {
+		t.Error(err)
+	}
+}

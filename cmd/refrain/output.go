@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/refrain-dev/refrain"
 )
@@ -70,15 +71,18 @@ func (f *failure) print(w io.Writer) {
 	fmt.Fprintf(w, "refrain: %s\nhint: %s\n", oneLine(said), f.hint)
 }
 
-// oneLine keeps an error of several parts on its line.
+// oneLine keeps a text of several parts on its line, and away from the terminal:
+// what a client or a handler named may hold control sequences.
 func oneLine(s string) string {
-	text := []rune(s)
-	for i, r := range text {
-		if r == '\n' || r == '\r' {
-			text[i] = ' '
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return unicode.ReplacementChar
 		}
-	}
-	return string(text)
+		return r
+	}, s)
 }
 
 // printJSON writes one indented document.
