@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -62,12 +63,15 @@ func (r resolution) result() (record.Result, error) {
 	case r.status == 0:
 		result.Status = 200
 	}
+	if strings.HasPrefix(r.effect, "/") || strings.HasPrefix(r.effect, "http") {
+		result.Header = append(result.Header, [2]string{"Location", r.effect})
+	}
 	if r.body == "" {
 		return result, nil
 	}
 	var err error
 	result.Body, err = readFile(r.body)
-	result.Header = [][2]string{{"Content-Type", mediaType(result.Body)}}
+	result.Header = append(result.Header, [2]string{"Content-Type", mediaType(result.Body)})
 	return result, err
 }
 
