@@ -16,10 +16,10 @@ type Driver struct {
 	// lease is past, and a refused late retry is kept for review. nil means
 	// neither.
 	Change func(ctx context.Context, id Identity, decide func(Seen, time.Time) (Edit, error)) error
-	// Unseen reports that this process has not met the identity lately: a lookup
-	// would most likely find nothing, so the transaction looks first. When it is
-	// not to be had at once (see Claim.Hasty) the lookup comes next. nil: always
-	// look first.
+	// Unseen reports a claim for which a lookup would almost certainly find
+	// nothing: the transaction, which looks anyway, comes first. When it is not
+	// to be had at once (see Claim.Hasty) the lookup comes next. nil: always look
+	// first.
 	Unseen func(c *Claim) bool
 
 	flights flights

@@ -16,6 +16,14 @@ var _ refrain.Executor[Tx] = (*DB)(nil)
 // haste is how long a call that has not looked yet waits for the writer.
 const haste = 20 * time.Millisecond
 
+// newborn reports a key that was made within the last second: almost always a
+// first attempt, for which looking first would find nothing. It only chooses
+// where to look first, so a wrong clock costs time and nothing else.
+func (db *DB) newborn(c *record.Claim) bool {
+	born, timed := c.Policy.KeyTime.Birth(c.Identity.Key)
+	return timed && db.opts.Now().Sub(born) < time.Second
+}
+
 // Execute runs one action: the effect and its record commit together, or
 // neither does. See [refrain.Executor].
 func (db *DB) Execute(ctx context.Context, call refrain.Call, effect func(ctx context.Context, tx Tx) (refrain.Result, error)) (refrain.Outcome, error) {

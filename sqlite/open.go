@@ -27,7 +27,6 @@ type DB struct {
 	writer  *writer
 	haste   time.Duration
 	driver  record.Driver
-	recent  recent
 	parked  func() // between the delete and the commit of Forget; tests set it
 
 	closeLookups func() error
@@ -153,7 +152,7 @@ func (db *DB) init(w *writer) {
 	db.haste = haste
 	db.driver.Load = db.Load
 	db.driver.Change = db.Change
-	db.driver.Unseen = func(c *record.Claim) bool { return !db.recent.met(c.Hash) }
+	db.driver.Unseen = db.newborn
 }
 
 func single(options []Options) (Options, error) {
