@@ -71,6 +71,7 @@ func TestLeaseIsKept(t *testing.T) {
 			}
 			wantProblem(t, s.post(), 409, "in-progress")
 		}
+		time.Sleep(3 * time.Second) // the handler ends between two beats
 		h.end <- charge
 		if res := <-first; res.StatusCode != 201 {
 			t.Errorf("first = %d", res.StatusCode)
