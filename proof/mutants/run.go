@@ -56,7 +56,8 @@ func (r runner) judge(ctx context.Context, m mutant) (verdict, string) {
 	if err != nil {
 		return broken, err.Error()
 	}
-	report, err := r.goTest(ctx, m, "-count=1", "-overlay", overlay)
+	// Three tries, the first failure ends them: a race is not noticed every time.
+	report, err := r.goTest(ctx, m, "-count=3", "-failfast", "-overlay", overlay)
 	switch {
 	case err != nil:
 		return broken, err.Error()
