@@ -4,6 +4,7 @@ package transfer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -55,8 +56,12 @@ func Do(ctx context.Context, bank *sqlite.DB, key string, o Order) (refrain.Done
 // until the caller commits.
 func In(ctx context.Context, bank *sqlite.DB, tx sqlite.Tx, key string, o Order) (refrain.Outcome, error) {
 	return bank.ExecuteIn(ctx, tx, call(key, o), func(ctx context.Context, tx sqlite.Tx) (refrain.Result, error) {
-		_, err := move(ctx, tx, o)
-		return refrain.Result{Body: []byte(`{"Balance":0}`)}, err
+		receipt, err := move(ctx, tx, o)
+		if err != nil {
+			return refrain.Result{}, err // also a refusal: here the caller's transaction decides
+		}
+		body, err := json.Marshal(receipt) // as refrain.Do keeps it, so Do can repeat it
+		return refrain.Result{Body: body}, err
 	})
 }
 
