@@ -32,6 +32,7 @@ fuzz:
 
 mutants:
 	go run ./proof/mutants -only "$(ONLY)"
+	go run ./proof/mutants -only "$(ONLY)" -file proof/mutants-servers.txt
 
 proof:
 	REFRAIN_PROOF=full go test -count=1 -timeout 90m work

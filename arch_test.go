@@ -21,30 +21,34 @@ var anything = []string{"*"}
 // mayImport is the import table: what a package may import of ours, itself aside.
 // A package not named here does not exist, so a new one is a decision made in this file.
 var mayImport = map[string][]string{
-	".":           {"record", "fingerprint"},
-	"fingerprint": {},
-	"record":      {"fingerprint"},
-	"vectors":     {},
-	"conformance": {"vectors"},
-	"memstore":    {".", "record", "fingerprint"},
-	"sqlite":      {".", "record", "fingerprint"},
-	"postgres":    {".", "record", "fingerprint"},
-	"mysql":       {".", "record", "fingerprint"},
-	"refrainhttp": {".", "record", "fingerprint"},
-	"external":    {".", "record", "refrainhttp"},
-	"inbox":       {".", "record", "refrainhttp"},
-	"gateway":     {".", "record", "refrainhttp"},
-	"admin":       {".", "record", "refrainhttp"},
-	"watermill":   {".", "record", "external", "inbox"},
-	"storetest":   {".", "record", "fingerprint"},
-	"refraintest": {".", "record", "refrainhttp"},
-	"cmd/refrain": anything,
-	"examples":    anything,
-	"proof":       anything,
+	".":            {"record", "fingerprint"},
+	"fingerprint":  {},
+	"record":       {"fingerprint"},
+	"vectors":      {},
+	"conformance":  {"vectors"},
+	"fakeprovider": {},
+	"operation":    {"record"},
+	"memstore":     {".", "record", "fingerprint", "operation", "upkeep"},
+	"upkeep":       {".", "record", "fingerprint"},
+	"sqlite":       {".", "record", "fingerprint", "upkeep", "operation"},
+	"postgres":     {".", "record", "fingerprint", "upkeep", "operation"},
+	"mysql":        {".", "record", "fingerprint", "upkeep", "operation"},
+	"refrainhttp":  {".", "record", "fingerprint"},
+	"external":     {".", "record", "operation"},
+	"outbox":       {".", "record", "operation", "external"},
+	"inbox":        {".", "record", "refrainhttp"},
+	"gateway":      {".", "record", "refrainhttp"},
+	"admin":        {".", "record", "refrainhttp"},
+	"watermill":    {".", "record", "operation", "external", "outbox", "inbox"},
+	"storetest":    {".", "record", "fingerprint", "upkeep", "operation"},
+	"refraintest":  {".", "record", "refrainhttp"},
+	"cmd/refrain":  anything,
+	"examples":     anything,
+	"proof":        anything,
 }
 
 // testsMayImport is what any test file may import beside its package's row.
-var testsMayImport = []string{"storetest", "memstore", "vectors"}
+var testsMayImport = []string{"storetest", "memstore", "vectors", "fakeprovider", "operation", "upkeep"}
 
 // neverInProduction are the packages only test files and proofs may link.
 var neverInProduction = []string{"storetest", "refraintest"}
@@ -58,7 +62,7 @@ var thirdParty = map[string][]string{
 }
 
 // testTools are what the tests of modules with third-party libraries may use beyond them.
-var testTools = []string{"go.uber.org/goleak"}
+var testTools = []string{"go.uber.org/goleak", "github.com/lib/pq"}
 
 // owner returns the row of mayImport a directory falls under, or "" for an unknown package.
 // Below a library only internal directories count as part of it.

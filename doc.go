@@ -16,5 +16,5 @@
 //		func(ctx context.Context, tx sqlite.Tx) (Order, error) { … })
 //
 // Package refrainhttp guards net/http handlers with the same contracts;
-// packages sqlite and memstore are engines; package record is the pure domain.
+// packages sqlite, postgres, mysql and memstore are engines; package record is the pure domain.
 package refrain

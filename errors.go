@@ -32,6 +32,7 @@ const (
 	ErrEffectFailed     = record.HandlerFailed
 	ErrUnreadable       = record.RecordUnreadable
 	ErrContractChanged  = record.ContractChanged
+	ErrRecovering       = record.Recovering
 )
 
 var (
@@ -45,6 +46,9 @@ var (
 	ErrNested = record.ErrNested
 	// ErrNotFound: no record has this ref.
 	ErrNotFound = record.ErrNotFound
+	// ErrTaken: the rule given to an engine's Once holds this value already; nothing
+	// was written and the transaction goes on.
+	ErrTaken = errors.New("refrain: the rule holds this value already")
 	// ErrNotMigrated: the database has no Refrain tables, or older ones; run Migrate.
 	ErrNotMigrated = errors.New("refrain: the database is not migrated")
 	// ErrNewerSchema: the database was migrated by a newer version.
@@ -55,8 +59,9 @@ var (
 	// ErrRetryTransaction: the caller's transaction lost a race and must be run
 	// again from its start; it wraps the driver's error.
 	ErrRetryTransaction = errors.New("refrain: run the transaction again")
-	// ErrOwned: the transaction belongs to Refrain; effects do not end or nest it,
-	// change the schema or touch Refrain's tables.
+	// ErrOwned: the transaction belongs to Refrain; effects do not end it, nor
+	// change the schema or the session. What is refused beyond that differs by
+	// engine; see its page in docs/engines.
 	ErrOwned = errors.New("refrain: not allowed inside an effect")
 )
 

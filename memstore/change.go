@@ -15,7 +15,6 @@ type Audit struct {
 
 // Change implements [record.Store].
 func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record.Seen, time.Time) (record.Edit, error)) error {
-	var line *Audit
 	var review *record.Claim
 	var at time.Time
 	err := db.within(ctx, func(t *transaction) error {
@@ -30,20 +29,16 @@ func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record
 		}
 		review, at = edit.Review, now
 		if edit.By != "" {
-			line = &Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
+			line := Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
 			if seen.Record != nil {
 				line.Ref = seen.Record.Ref
 			}
+			t.audit(line)
 		}
 		return t.apply(id, seen, edit)
 	})
 	if err == nil && review != nil {
 		err = db.late(ctx, review, at)
-	}
-	if err == nil && line != nil {
-		db.mu.Lock()
-		db.audits = append(db.audits, *line)
-		db.mu.Unlock()
 	}
 	return err
 }
@@ -78,6 +73,9 @@ func (t *transaction) apply(id record.Identity, seen record.Seen, edit record.Ed
 	if edit.Remove && seen.Record != nil {
 		db.refs.remove(t, seen.Record.Ref)
 		db.records.remove(t, id)
+	}
+	if edit.Reviewed {
+		t.after = append(t.after, func() { delete(db.reviews, id) })
 	}
 	if edit.SpendAllow {
 		db.allows.remove(t, id)

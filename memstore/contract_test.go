@@ -7,6 +7,7 @@ import (
 	"github.com/refrain-dev/refrain/memstore"
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/storetest"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func TestContract(t *testing.T) {
@@ -42,17 +43,22 @@ func harness(t *testing.T, env storetest.Env) *storetest.Harness[memstore.Tx] {
 		},
 		ExecuteIn: db.ExecuteIn,
 		Fence: func(ctx context.Context, f storetest.Fence) error {
-			_, err := db.SetFence(ctx, memstore.Fence{Operation: f.Operation, Scope: f.Scope, Until: f.Until, Ended: f.Ended})
+			id, err := db.SetFence(ctx, upkeep.Fence{Operation: f.Operation, Scope: f.Scope, Until: f.Until, By: "test", Reason: "test"})
+			if err == nil && f.Ended {
+				err = db.EndFence(ctx, id, "test", "test")
+			}
 			return err
 		},
 		Allow: db.Allow,
-		Reviews: func(context.Context) (map[record.Identity]int, error) {
+		Reviews: func(ctx context.Context) (map[record.Identity]int, error) {
 			counts := map[record.Identity]int{}
-			for _, r := range db.Reviews() {
+			reviews, err := db.Reviews(ctx, upkeep.ReviewQuery{Limit: 1000})
+			for _, r := range reviews {
 				counts[r.Identity] = r.Count
 			}
-			return counts, nil
+			return counts, err
 		},
+		Once: db.Once,
 		Audits: func(context.Context) ([]storetest.Audit, error) {
 			var lines []storetest.Audit
 			for _, a := range db.Audits() {

@@ -9,11 +9,13 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 var (
 	_ refrain.Executor[Tx] = (*DB)(nil)
 	_ record.Store         = (*DB)(nil)
+	_ upkeep.Retention     = (*DB)(nil)
 )
 
 // ErrClosed says that the store was closed.
@@ -32,7 +34,7 @@ type Options struct {
 	// Commit, for tests, is called before a transaction's changes become
 	// visible; its error fails the COMMIT, and nothing of it happened.
 	Commit func() error
-	// Forgetting, for tests, is called in Forget between the deletion and its
+	// Forgetting, for tests, is called in Reap between what it writes and its
 	// COMMIT.
 	Forgetting func()
 }
@@ -42,24 +44,32 @@ type DB struct {
 	options Options
 	driver  record.Driver
 	writer  chan struct{} // holds a token while a transaction runs
+	seq     int64         // of the newest external operation; the writer's
+	fenceID int64         // of the newest fence; the writer's
 
 	mu         sync.RWMutex // guards the tables' rows and all below
 	rows       table[rowKey, []byte]
 	records    table[record.Identity, stored]
 	refs       table[string, record.Identity]
-	operations table[string, operation]
-	fences     table[int, Fence]
+	operations table[string, operationRow]
+	fences     table[int64, upkeep.Fence]
 	allows     table[record.Identity, struct{}]
-	reviews    map[record.Identity]Review
+	externals  table[string, external]    // external operations, by ref
+	steps      table[step, string]        // their refs
+	spans      table[string, upkeep.Span] // by Last
+	onces      table[onceKey, upkeep.Once]
+	reviews    map[record.Identity]upkeep.Review
 	held       map[record.Identity]bool // claimed in a caller's transaction, which leads no flight
 	audits     []Audit
 	closed     bool
+
+	incarnation upkeep.Incarnation
 }
 
 type rowKey struct{ table, key string }
 
-// operation is what the store knows of one operation.
-type operation struct {
+// operationRow is what the store knows of one operation.
+type operationRow struct {
 	identityVersion string
 	contract        []byte    // published form, JSON
 	horizon         time.Time // latest birth of any final record ever forgotten
@@ -79,25 +89,31 @@ func New(options Options) *DB {
 		rows:       newTable[rowKey, []byte](),
 		records:    newTable[record.Identity, stored](),
 		refs:       newTable[string, record.Identity](),
-		operations: newTable[string, operation](),
-		fences:     newTable[int, Fence](),
+		operations: newTable[string, operationRow](),
+		fences:     newTable[int64, upkeep.Fence](),
 		allows:     newTable[record.Identity, struct{}](),
-		reviews:    make(map[record.Identity]Review),
+		externals:  newTable[string, external](),
+		steps:      newTable[step, string](),
+		spans:      newTable[string, upkeep.Span](),
+		onces:      newTable[onceKey, upkeep.Once](),
+		reviews:    make(map[record.Identity]upkeep.Review),
 		held:       make(map[record.Identity]bool),
+
+		incarnation: upkeep.Incarnation{Store: newStore(), Epoch: 1},
 	}
 	db.driver.Load, db.driver.Change = db.Load, db.Change
 	return db
 }
 
 // tables are those a transaction changes.
-func (db *DB) tables() [6]interface {
+func (db *DB) tables() [10]interface {
 	apply()
 	discard()
 } {
 	return [...]interface {
 		apply()
 		discard()
-	}{&db.rows, &db.records, &db.refs, &db.operations, &db.fences, &db.allows}
+	}{&db.rows, &db.records, &db.refs, &db.operations, &db.fences, &db.allows, &db.externals, &db.steps, &db.spans, &db.onces}
 }
 
 // Close makes every later call fail. A running transaction fails at its COMMIT.
@@ -182,7 +198,7 @@ func (db *DB) readable(ctx context.Context) error {
 
 // operation returns the stored operation, new if there is none; its identity
 // version must be the caller's.
-func (t *transaction) operation(id, identityVersion string) (operation, error) {
+func (t *transaction) operation(id, identityVersion string) (operationRow, error) {
 	op, known := t.db.operations.get(id, true)
 	switch {
 	case !known || op.identityVersion == "": // "": only a horizon so far

@@ -91,7 +91,11 @@ func (t *transaction) execute(ctx context.Context, c *record.Claim, run effect) 
 	if err != nil {
 		return nil, false, err
 	}
-	rec.Settle(result, now, c.Policy)
+	c.Settle(rec, result, now)
+	if rec.State == record.Accepted && !t.awaits(rec.Ref) {
+		t.rollbackTo(before)
+		return nil, false, record.Unawaited()
+	}
 	if op.contract == nil {
 		if op.contract, err = c.Contract(); err != nil {
 			t.rollbackTo(before)

@@ -10,23 +10,23 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/memstore"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 var dawn = time.Date(2026, time.May, 4, 6, 0, 0, 0, time.UTC)
 
-func TestSetFence(t *testing.T) {
+func restored(until time.Time) upkeep.Fence {
+	return upkeep.Fence{Until: until, Reason: "restored from the night's backup", By: "operator"}
+}
+
+// TestFenceHoldsAJoinedCall as it does one of its own, and its review outlives the
+// caller's transaction.
+func TestFenceHoldsAJoinedCall(t *testing.T) {
 	t.Parallel()
 	db := memstore.New(memstore.Options{Now: func() time.Time { return dawn }})
-	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn.Add(time.Microsecond)}); err == nil {
-		t.Error("a fence that reaches into the future was set")
-	}
-	first, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn, Reason: "restored from the night's backup", By: "operator"})
-	if err != nil || first.ID == 0 || !first.Since.Equal(dawn) {
-		t.Fatalf("SetFence = %+v, %v", first, err)
-	}
-	second, err := db.SetFence(t.Context(), memstore.Fence{Operation: "elsewhere", Until: dawn})
-	if err != nil || second.ID == first.ID {
-		t.Fatalf("SetFence again = %+v, %v", second, err)
+	id, err := db.SetFence(t.Context(), restored(dawn))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := db.Execute(t.Context(), call("k"), writes("a")); !errors.Is(err, refrain.ErrTooLate) {
 		t.Errorf("Execute under the fence: %v, want ErrTooLate", err)
@@ -37,11 +37,10 @@ func TestSetFence(t *testing.T) {
 	}); !errors.Is(err, refrain.ErrTooLate) {
 		t.Errorf("ExecuteIn under the fence: %v, want ErrTooLate", err)
 	}
-	if reviews := db.Reviews(); len(reviews) != 1 || reviews[0].Count != 2 {
-		t.Errorf("reviews are %+v, want both refusals of one identity", reviews)
+	if reviews, err := db.Reviews(t.Context(), upkeep.ReviewQuery{}); err != nil || len(reviews) != 1 || reviews[0].Count != 2 {
+		t.Errorf("reviews are %+v, %v; want both refusals of one identity", reviews, err)
 	}
-	first.Ended = true
-	if _, err := db.SetFence(t.Context(), first); err != nil {
+	if err := db.EndFence(t.Context(), id, "operator", "reviewed"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Execute(t.Context(), call("k"), writes("a")); err != nil {
@@ -53,7 +52,7 @@ func TestSetFence(t *testing.T) {
 func TestReviewsAreCapped(t *testing.T) {
 	t.Parallel()
 	db := memstore.New(memstore.Options{Now: func() time.Time { return dawn }, MaxReviews: 3})
-	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: dawn}); err != nil {
+	if _, err := db.SetFence(t.Context(), restored(dawn)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tenant := range []string{"north", "south"} {
@@ -65,12 +64,12 @@ func TestReviewsAreCapped(t *testing.T) {
 			}
 		}
 	}
-	reviews := db.Reviews()
-	if len(reviews) != 6 {
-		t.Fatalf("%d reviews, want 3 in each scope", len(reviews))
+	reviews, err := db.Reviews(t.Context(), upkeep.ReviewQuery{})
+	if err != nil || len(reviews) != 6 {
+		t.Fatalf("%d reviews, %v; want 3 in each scope", len(reviews), err)
 	}
 	for _, r := range reviews {
-		if r.Count != 2 || !r.First.Equal(dawn) || !r.Last.Equal(dawn) || !r.Born.IsZero() {
+		if r.Count != 2 || !r.First.Equal(dawn) || !r.Last.Equal(dawn) {
 			t.Errorf("review %+v", r)
 		}
 	}
@@ -156,8 +155,8 @@ func TestHorizon(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(contract.RememberFor)
-	if n, err := db.Forget(t.Context(), 1); n != 1 || err != nil {
-		t.Fatalf("Forget = %d, %v", n, err)
+	if done, err := db.Reap(t.Context(), upkeep.Reap{}); done.Forgotten != 1 || err != nil {
+		t.Fatalf("Reap = %+v, %v", done, err)
 	}
 	born, _ := contract.KeyTime.Birth(key)
 	if horizon, err := db.Horizon(t.Context(), contract.Operation); err != nil || !horizon.Equal(born) {

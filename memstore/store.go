@@ -44,8 +44,8 @@ func (db *DB) seen(id record.Identity, mine bool) (record.Seen, error) {
 	seen.Horizon, seen.IdentityVersion = op.horizon, op.identityVersion
 	_, seen.Allowed = db.allows.get(id, mine)
 	for _, f := range db.fences.all(mine) {
-		if f.covers(id) {
-			seen.FenceOpen = seen.FenceOpen || !f.Ended
+		if f.Covers(id) {
+			seen.FenceOpen = seen.FenceOpen || f.Ended.IsZero()
 			seen.FenceUntil = later(seen.FenceUntil, f.Until)
 		}
 	}
@@ -152,40 +152,6 @@ func (db *DB) List(ctx context.Context, like record.Record, limit int) ([]record
 		limit = 100
 	}
 	return found[:min(limit, 1000, len(found))], nil
-}
-
-// Forget implements [record.Store].
-func (db *DB) Forget(ctx context.Context, limit int) (int, error) {
-	var due []stored
-	err := db.within(ctx, func(t *transaction) error {
-		now := db.options.Now()
-		for id, row := range db.records.all(true) {
-			if sound(id, row.rec) == nil && row.rec.State.Final() && !row.rec.Disputed && !now.Before(row.rec.RememberUntil) {
-				due = append(due, row)
-			}
-		}
-		slices.SortFunc(due, func(a, b stored) int {
-			return cmp.Or(a.rec.RememberUntil.Compare(b.rec.RememberUntil), strings.Compare(a.rec.Ref, b.rec.Ref))
-		})
-		due = due[:min(max(limit, 0), len(due))]
-		for _, row := range due {
-			op, _ := db.operations.get(row.rec.Identity.Operation, true)
-			op.horizon = later(op.horizon, row.born)
-			db.operations.put(t, row.rec.Identity.Operation, op)
-		}
-		for _, row := range due {
-			db.records.remove(t, row.rec.Identity)
-			db.refs.remove(t, row.rec.Ref)
-		}
-		if db.options.Forgetting != nil {
-			db.options.Forgetting()
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return len(due), nil
 }
 
 func later(a, b time.Time) time.Time {

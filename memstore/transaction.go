@@ -13,6 +13,7 @@ type transaction struct {
 	db      *DB
 	callers bool // the caller's, who may keep it open after the effect
 	held    []record.Identity
+	after   []func() // what its COMMIT does beside the tables, under DB.mu
 
 	mu     sync.Mutex // against a handle that is used in another goroutine
 	undo   []func()
@@ -79,7 +80,15 @@ func (t *transaction) commit() error {
 	for _, table := range t.db.tables() {
 		table.apply()
 	}
+	for _, f := range t.after {
+		f()
+	}
 	return nil
+}
+
+// audit leaves a line of what is committed.
+func (t *transaction) audit(line Audit) {
+	t.after = append(t.after, func() { t.db.audits = append(t.db.audits, line) })
 }
 
 // end drops what was not committed and lets the next one in. Deferred, it runs

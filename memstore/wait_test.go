@@ -9,6 +9,7 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/memstore"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // TestWaitForWriterIsRow9: a call whose wait for the running transaction ends
@@ -168,7 +169,7 @@ func TestFenceSetMeanwhile(t *testing.T) {
 		}
 		fenced, executed := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := db.SetFence(t.Context(), memstore.Fence{Until: time.Now()})
+			_, err := db.SetFence(t.Context(), restored(time.Now()))
 			fenced <- err
 		}()
 		synctest.Wait()
@@ -186,7 +187,7 @@ func TestFenceSetMeanwhile(t *testing.T) {
 		if err := <-executed; !errors.Is(err, refrain.ErrTooLate) {
 			t.Errorf("Execute behind a new fence: %v, want ErrTooLate", err)
 		}
-		if reviews := db.Reviews(); len(reviews) != 1 || reviews[0].Count != 1 {
+		if reviews, err := db.Reviews(t.Context(), upkeep.ReviewQuery{}); err != nil || len(reviews) != 1 || reviews[0].Count != 1 {
 			t.Errorf("reviews are %+v, want one refusal", reviews)
 		}
 		if len(keys(db)) != 0 {

@@ -51,8 +51,45 @@ var errOverrun = errors.New("the effect ran longer than MaxExecution")
 // Bound returns the context an effect runs on: it knows the record (see
 // [Entered]) and ends after MaxExecution.
 func (c *Claim) Bound(ctx context.Context, rec *Record) (context.Context, context.CancelFunc) {
-	ctx = context.WithValue(ctx, nestedKey{}, rec)
-	return context.WithTimeoutCause(ctx, c.Policy.MaxExecution, errOverrun)
+	return context.WithTimeoutCause(&bound{ctx, rec, c.Policy}, c.Policy.MaxExecution, errOverrun)
+}
+
+// bound is an effect's context and what it knows.
+type bound struct {
+	context.Context
+	rec    *Record
+	policy Policy
+}
+
+func (b *bound) Value(key any) any {
+	if key == (nestedKey{}) {
+		return b
+	}
+	return b.Context.Value(key)
+}
+
+// Accept is for package external: the effect that runs on ctx has accepted an
+// external operation in its transaction, so its record is to be left accepted
+// and the operation settles it. It returns the record and the policy it will be
+// kept by; ok is false outside an effect.
+func Accept(ctx context.Context) (rec *Record, policy Policy, ok bool) {
+	b, ok := ctx.Value(nestedKey{}).(*bound)
+	if !ok {
+		return nil, Policy{}, false
+	}
+	b.rec.State = Accepted
+	return b.rec, b.policy, true
+}
+
+// Settle ends a run of the effect: rec becomes final with result, or it stays
+// accepted, without a result, where the effect called [Accept]. What a rejected
+// effect accepted is rolled back with its writes.
+func (c *Claim) Settle(rec *Record, result Result, now time.Time) {
+	if rec.State == Accepted && !result.Rejected {
+		rec.Result = Result{}
+		return
+	}
+	rec.Settle(result, now, c.Policy)
 }
 
 // Failed turns what ended an effect into the error the engine returns after
@@ -63,6 +100,13 @@ func (c *Claim) Failed(bounded context.Context, err error, wrote bool) error {
 	}
 	return &Error{Problem: HandlerFailed, Wrote: wrote, Err: err}
 }
+
+var errUnawaited = errors.New("the effect rolled back the external operation its action was to wait for")
+
+// Unawaited is for engines that let an effect use savepoints: the error of a
+// record that is to stay accepted while no operation of its transaction would
+// ever settle it.
+func Unawaited() error { return &Error{Problem: HandlerFailed, Wrote: true, Err: errUnawaited} }
 
 // Keep fits a result into the policy: a body longer than MaxResult keeps its
 // digest where the contract says so, else it is row 15 and must be rolled back.
@@ -95,9 +139,9 @@ func Nested(ctx context.Context) bool { return ctx.Value(nestedKey{}) != nil }
 
 // Entered returns the record whose effect or handler runs on ctx.
 func Entered(ctx context.Context) (*Record, bool) {
-	rec, ok := ctx.Value(nestedKey{}).(*Record)
-	if !ok {
-		rec, ok = ctx.Value(enteredKey{}).(*Record)
+	if b, ok := ctx.Value(nestedKey{}).(*bound); ok {
+		return b.rec, true
 	}
+	rec, ok := ctx.Value(enteredKey{}).(*Record)
 	return rec, ok
 }

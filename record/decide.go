@@ -117,6 +117,9 @@ func known(p Policy, rec *Record, req Request, now time.Time) Decision {
 func unseen(p Policy, seen Seen, req Request, now time.Time) Decision {
 	expired := seen.Record != nil
 	born, timed := p.KeyTime.Birth(req.Key)
+	if !req.Fresh && !seen.Allowed && recovering(p, seen, born, timed) {
+		return refuse("2c", Recovering)
+	}
 	if !req.Fresh && lateRetry(p, seen, born, timed) && !seen.Allowed {
 		d := refuse("2", TooLate)
 		d.Review = true
@@ -145,6 +148,13 @@ func lateRetry(p Policy, seen Seen, born time.Time, timed bool) bool {
 	return seen.Record != nil || // reads as forgotten, whether or not a reaper has been here
 		!seen.Horizon.IsZero() && !born.After(seen.Horizon) ||
 		!seen.FenceUntil.IsZero() && !born.After(seen.FenceUntil.Add(p.Skew))
+}
+
+// recovering is row 2c: while a restore is under review nobody can tell a key that
+// seems younger than what was lost from one of a client whose clock is ahead.
+func recovering(p Policy, seen Seen, born time.Time, timed bool) bool {
+	return timed && seen.FenceOpen && born.After(seen.FenceUntil) && !born.After(seen.FenceUntil.Add(p.Skew)) &&
+		seen.Record == nil && born.After(seen.Horizon)
 }
 
 func refuse(row string, problem Problem) Decision {

@@ -25,7 +25,7 @@ func guardCases() []decideCase {
 	}
 }
 
-// unseenCases are rows 1, 2, 2b, 6a and 8: no record, or one past its memory.
+// unseenCases are rows 1, 2, 2b, 2c, 6a and 8: no record, or one past its memory.
 func unseenCases() []decideCase {
 	const us = time.Microsecond
 	birth := now.Add(-time.Hour).Truncate(time.Millisecond) // keys carry milliseconds
@@ -44,6 +44,7 @@ func unseenCases() []decideCase {
 	ulid.Key = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	ulidTime := func(p *Policy) { p.KeyTime = ULID }
 	ulidHorizon := Seen{Horizon: now}
+	recovers := refusal("2c", Recovering)
 	return []decideCase{
 		{"nothing seen, untimed", nil, Seen{}, request(), execute},
 		{"nothing seen, timed", nil, Seen{}, timedAt(birth), execute},
@@ -70,6 +71,17 @@ func unseenCases() []decideCase {
 		{"standing fence, untimed may run", runUntimed, Seen{FenceUntil: now, FenceOpen: true}, request(), execute},
 		{"standing fence, timed although untimed may run", runUntimed, Seen{FenceUntil: now, FenceOpen: true}, timedAt(birth), tooLate},
 		{"standing fence, untimed, allowed", nil, Seen{FenceUntil: now, FenceOpen: true, Allowed: true}, request(), allowed},
+
+		{"standing fence, birth at its until", nil, Seen{FenceUntil: birth, FenceOpen: true}, timedAt(birth), tooLate},
+		{"standing fence, birth a moment after its until", nil, Seen{FenceUntil: birth.Add(-us), FenceOpen: true}, timedAt(birth), recovers},
+		{"standing fence, birth at its until plus skew", nil, Seen{FenceUntil: birth.Add(-skew), FenceOpen: true}, timedAt(birth), recovers},
+		{"standing fence, birth past its until plus skew", nil, Seen{FenceUntil: birth.Add(-skew - us), FenceOpen: true}, timedAt(birth), execute},
+		{"standing fence, birth within skew and below the horizon", nil, Seen{FenceUntil: birth.Add(-us), FenceOpen: true, Horizon: birth}, timedAt(birth), tooLate},
+		{"standing fence, birth within skew and past a horizon", nil, Seen{FenceUntil: birth.Add(-us), FenceOpen: true, Horizon: birth.Add(-us)}, timedAt(birth), recovers},
+		{"standing fence, birth within skew, allowed", nil, Seen{FenceUntil: birth.Add(-us), FenceOpen: true, Allowed: true}, timedAt(birth), allowed},
+		{"standing fence, birth within skew, although untimed may run", runUntimed, Seen{FenceUntil: birth.Add(-us), FenceOpen: true}, timedAt(birth), recovers},
+		{"standing fence, birth within skew, past its memory", nil, Seen{FenceUntil: birth.Add(-us), FenceOpen: true, Record: expired()}, timedAt(birth), tooLate},
+		{"standing fence, time not read", untimed, Seen{FenceUntil: birth.Add(-us), FenceOpen: true}, timedAt(birth), tooLate},
 
 		{"birth at now plus skew", func(p *Policy) { p.Skew = future.Sub(now) }, Seen{}, timedAt(future), execute},
 		{"birth a microsecond past now plus skew", func(p *Policy) { p.Skew = future.Sub(now) - us }, Seen{}, timedAt(future), refusal("2b", KeyFromFuture)},

@@ -101,7 +101,7 @@ func TestDecisionTableOrder(t *testing.T) {
 			order = append(order, cells[0])
 		}
 	}
-	want := []string{"12", "11", "13", "1", "2", "2b", "3", "4", "5", "6", "6a", "6b", "7", "8", "9", "10", "14", "15", "16", "–"}
+	want := []string{"12", "11", "13", "1", "2", "2b", "2c", "3", "4", "5", "6", "6a", "6b", "7", "8", "9", "10", "14", "15", "16", "–"}
 	if !slices.Equal(order, want) {
 		t.Errorf("rows are listed as %q, want %q", order, want)
 	}

@@ -12,6 +12,10 @@ import (
 type Driver struct {
 	// Load is the engine's lookup outside the transaction, as [Store.Load].
 	Load func(ctx context.Context, id Identity) (Seen, time.Time, error)
+	// Glance is a cheaper Load that comes first: it reads the record alone, with the
+	// store's time and the identity version it was written under. Without a record
+	// it says nothing, and the transaction looks at all of it. nil: Load comes first.
+	Glance func(ctx context.Context, id Identity) (Seen, time.Time, error)
 	// Change is the engine's, as [Store.Change]: by it a reader writes that a
 	// lease is past, and a refused late retry is kept for review. nil means
 	// neither.
@@ -21,6 +25,10 @@ type Driver struct {
 	// to be had at once (see Claim.Hasty) the lookup comes next. nil: always look
 	// first.
 	Unseen func(c *Claim) bool
+	// Wake ends a wait for another process's claim early: woken is closed when
+	// the identity may have been settled, and stop is called when nobody waits any
+	// more. nil: waiters poll.
+	Wake func(id Identity) (woken <-chan struct{}, stop func())
 
 	flights flights
 }
@@ -40,16 +48,24 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 		return nil, false, ErrNested
 	}
 	until := time.Now().Add(c.Policy.Wait)
-	if d.Unseen != nil && d.Unseen(c) {
+	load := d.Load
+	hasty := d.Unseen != nil && d.Unseen(c) || d.Glance != nil && d.flights.under(c.Identity) // whoever leads looks for all
+	if !hasty && d.Glance != nil {
+		seen, now, err := d.Glance(ctx, c.Identity)
+		hasty = err == nil && (seen.Record == nil || forgotten(seen.Record, now))
+		load = func(context.Context, Identity) (Seen, time.Time, error) { return seen, now, err }
+	}
+	if hasty {
 		c.Hasty = true
 		rec, fresh, err := d.lead(ctx, until, c, time.Time{}, run)
 		if !errors.Is(err, ErrNotBegun) || !errors.Is(err, StoreUnavailable) {
 			return rec, fresh, err
 		}
-		c.Hasty = false
+		c.Hasty, load = false, d.Load
 	}
 	for attempt := 0; ; attempt++ {
-		seen, now, err := d.Load(ctx, c.Identity)
+		seen, now, err := load(ctx, c.Identity)
+		load = d.Load
 		if err != nil {
 			return nil, false, Unavailable(err)
 		}
@@ -66,7 +82,7 @@ func (d *Driver) Drive(ctx context.Context, c *Claim, run func(context.Context) 
 		case Replay, Current:
 			return seen.Record, false, nil
 		case Wait:
-			if !sleep(ctx, until, Backoff(pollFirst, pollMost, attempt)) {
+			if !d.pause(ctx, until, c.Identity, attempt) {
 				return nil, false, Refusal(decision, seen, c, now)
 			}
 		case Execute:
@@ -82,6 +98,17 @@ func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.T
 	shared, lead := d.share(ctx, until, c)
 	if !lead {
 		seen := Seen{Record: shared, Held: shared == nil}
+		if seen.Held && c.Hasty && ctx.Err() == nil {
+			// Nobody has looked for this caller yet, and another process may have
+			// committed before it came.
+			if seen, now, err = d.Load(ctx, c.Identity); err == nil {
+				err = c.CheckIdentity(seen)
+			}
+			if err != nil {
+				return nil, false, Unavailable(err)
+			}
+			shared, seen.Held = seen.Record, seen.Record == nil
+		}
 		if shared != nil && shared.Final.After(now) {
 			now = shared.Final // the record is younger than our lookup
 		}
@@ -96,7 +123,7 @@ func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.T
 	}
 	var committed *Record
 	defer func() { d.flights.land(c.Identity, committed) }() // also when the effect panics
-	rec, fresh, err = run(ctx)
+	rec, fresh, err = d.claim(ctx, until, c, run)
 	rec, err = d.lapsed(ctx, rec, err)
 	var refusal *Error
 	switch {
@@ -116,6 +143,36 @@ func (d *Driver) lead(ctx context.Context, until time.Time, c *Claim, now time.T
 		err = d.refused(ctx, c, refusal)
 	}
 	return rec, fresh, err
+}
+
+// claim runs c. While another process holds the identity it asks again and
+// holds nothing meanwhile.
+func (d *Driver) claim(ctx context.Context, until time.Time, c *Claim, run func(context.Context) (*Record, bool, error)) (*Record, bool, error) {
+	for attempt := 0; ; attempt++ {
+		rec, fresh, err := run(ctx)
+		if !errors.Is(err, ErrHeld) {
+			return rec, fresh, err
+		}
+		held := Seen{Held: true}
+		if !d.pause(ctx, until, c.Identity, attempt) {
+			now := time.Now()
+			return nil, false, Refusal(Decide(c.Policy, held, c.Request, now), held, c, now)
+		}
+		seen, now, err := d.Load(ctx, c.Identity)
+		if err == nil {
+			err = c.CheckIdentity(seen)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		switch decision := Decide(c.Policy, seen, c.Request, now); decision.Action {
+		case Execute, Wait:
+		case Replay, Current:
+			return seen.Record, false, nil
+		default:
+			return nil, false, Refusal(decision, seen, c, now)
+		}
+	}
 }
 
 // lapsed writes what was found inside run's transaction, which wrote nothing: a
@@ -180,7 +237,7 @@ func (d *Driver) refused(ctx context.Context, c *Claim, e *Error) error {
 func Refusal(d Decision, seen Seen, c *Claim, now time.Time) *Error {
 	e := &Error{Problem: d.Problem, Row: d.Row, Now: now, Record: seen.Record}
 	switch d.Row {
-	case "2", "2b":
+	case "2", "2b", "2c":
 		e.Record = nil
 		e.Born, _ = c.Policy.KeyTime.Birth(c.Identity.Key)
 	case "11", "12", "13": // they tell nothing about an earlier request
@@ -194,6 +251,9 @@ func Refusal(d Decision, seen Seen, c *Claim, now time.Time) *Error {
 	}
 	if d.Problem.Retryable() {
 		e.RetryAfter = time.Second
+	}
+	if d.Problem == Recovering { // people look
+		e.RetryAfter = time.Minute
 	}
 	return e
 }
@@ -212,16 +272,25 @@ func Unavailable(err error) error {
 	return e
 }
 
-// sleep waits for d; false when ctx or the waiting time ends first.
-func sleep(ctx context.Context, until time.Time, d time.Duration) bool {
+// pause waits before a claim of another process is asked about again; false
+// when ctx or the waiting time ends first.
+func (d *Driver) pause(ctx context.Context, until time.Time, id Identity, attempt int) bool {
 	left := time.Until(until)
 	if left <= 0 {
 		return false
 	}
-	t := time.NewTimer(min(d, left))
+	var woken <-chan struct{}
+	if d.Wake != nil {
+		wake, stop := d.Wake(id)
+		defer stop()
+		woken = wake
+	}
+	t := time.NewTimer(min(Backoff(pollFirst, pollMost, attempt), left))
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
+	case <-woken:
 		return true
 	case <-ctx.Done():
 		return false

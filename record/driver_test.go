@@ -224,6 +224,7 @@ func TestRefusal(t *testing.T) {
 	}{
 		{"2", TooLate, false, false, 0, true},
 		{"2b", KeyFromFuture, false, false, 0, true},
+		{"2c", Recovering, false, false, time.Minute, true},
 		{"4", KeyReused, true, false, 0, false},
 		{"5", ResultGone, true, true, 0, false},
 		{"6", InProgress, true, true, time.Second, false},

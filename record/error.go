@@ -44,6 +44,10 @@ func (e *Error) Retryable() bool { return !e.Final && e.Problem.Retryable() }
 var (
 	// ErrNested: Execute was called inside an effect.
 	ErrNested = errors.New("refrain: Execute inside an effect")
+	// ErrHeld is wrapped by engines whose run found the identity claimed by a live
+	// transaction elsewhere, of which nothing can be seen: row 6a, for the driver
+	// to wait and ask again.
+	ErrHeld = errors.New("refrain: the identity is claimed by another transaction")
 	// ErrNotBegun is wrapped by engines where the transaction was not to be had:
 	// nothing was tried.
 	ErrNotBegun = errors.New("refrain: the transaction did not begin")

@@ -60,6 +60,13 @@ func (f *flights) first(id Identity) (lead bool) {
 	return true
 }
 
+// under reports whether a flight of id is under way.
+func (f *flights) under(id Identity) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open[id] != nil
+}
+
 // begin opens a flight. The lock is held.
 func (f *flights) begin(id Identity) {
 	if f.open == nil {

@@ -29,6 +29,7 @@ const (
 	HandlerFailed     Problem = "handler-failed"
 	RecordUnreadable  Problem = "record-unreadable"
 	ContractChanged   Problem = "contract-changed"
+	Recovering        Problem = "recovering"
 	PrincipalUnproven Problem = "principal-unavailable"
 )
 
@@ -61,6 +62,7 @@ var problems = map[Problem]problemInfo{
 	HandlerFailed:     {500, false, "The handler failed; the action was rolled back"},
 	RecordUnreadable:  {500, false, "The record of this action cannot be read"},
 	ContractChanged:   {503, true, "The contract of this operation has changed"},
+	Recovering:        {503, true, "The store was restored and is under review; retry later with the same key"},
 	PrincipalUnproven: {503, true, "The caller cannot be verified at the moment"},
 }
 
@@ -70,7 +72,7 @@ func Problems() []Problem {
 		TooLate, KeyFromFuture, KeyReused, ResultGone, InProgress, OutcomeUnknown, OutcomeDisputed,
 		StoreUnavailable, CommitUnknown, KeyMissing, KeyInvalid, PrincipalMissing, Forbidden, BodyTooLarge,
 		BodyNotCanonical, NotExecuted, ResponseTooLarge, AnswerUndeclared, NotRecordable, HandlerFailed,
-		RecordUnreadable, ContractChanged, PrincipalUnproven,
+		RecordUnreadable, ContractChanged, Recovering, PrincipalUnproven,
 	}
 }
 

@@ -48,8 +48,12 @@ type Result struct {
 	Body     []byte      // exact bytes
 	Effect   string      // effect reference: where the outcome can be seen
 	Rejected bool        // a recorded refusal: no effect, writes rolled back
-	Digest   []byte      // SHA-256 of the body where the body was too large to keep
+	Digest   []byte      // SHA-256 of the body where the body was too large to keep; see Trimmed
 }
+
+// Trimmed is the digest of a result that was kept until the end of its replay and
+// no longer is: a clock that is set back must not bring half of it to light.
+var Trimmed = []byte{0}
 
 // Kept reports whether the result can be replayed in full.
 func (r Result) Kept() bool { return len(r.Digest) == 0 }

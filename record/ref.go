@@ -25,6 +25,17 @@ func NewRef(now time.Time) string {
 	return "op_" + refEncoding.EncodeToString(b[:])
 }
 
+// RefAt is where the refs of t begin: those of earlier milliseconds sort before it,
+// those of t itself and of later ones do not.
+func RefAt(t time.Time) string {
+	var b [refBytes]byte
+	ms := uint64(max(t.UnixMilli(), 0))
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i))
+	}
+	return "op_" + refEncoding.EncodeToString(b[:])
+}
+
 // ValidRef reports whether s has the form of a ref. It bounds what reaches a
 // store: anything else is simply not found.
 func ValidRef(s string) bool {

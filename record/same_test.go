@@ -32,6 +32,8 @@ func TestSameRequest(t *testing.T) {
 		{"unknown rule, same raw", print(1, 7, "new/1", "1"), knows(8), print(1, 8, "lost/1", "1"), true},
 		{"unknown rule, other raw", print(1, 7, "new/1", "1"), knows(8), print(2, 8, "lost/1", "1"), false},
 		{"deciding digests of two rules never agree", print(1, 7, "new/1", "1"), nil, print(2, 7, "old/1", "1"), false},
+		{"a rebuilt record knows no request", print(1, 7, "new/1", "1"), nil, fingerprint.Print{}, true},
+		{"a print without a rule is one", print(1, 7, "new/1", "1"), nil, print(2, 7, "", ""), false},
 		{"nothing to recompute with, same raw", print(1, 7, "new/1", "1"), nil, print(1, 8, "old/1", "1"), true},
 	}
 	for _, tt := range tests {

@@ -47,8 +47,12 @@ type Request struct {
 
 // same reports whether the request is the one rec remembers. After a change of
 // rule or schema the stored rule decides if this binary still knows it; else
-// only the raw digest may agree.
+// only the raw digest may agree. A rebuilt record remembers no request: there is
+// none that it could be told from.
 func (r Request) same(rec *Record) bool {
+	if rec.Print == (fingerprint.Print{}) {
+		return true
+	}
 	if r.Print.Rule != rec.Print.Rule || r.Print.Schema != rec.Print.Schema {
 		if r.Recompute != nil {
 			if digest, ok := r.Recompute(rec.Print.Rule, rec.Print.Schema); ok {

@@ -30,10 +30,6 @@ type Store interface {
 	// without bodies. Its non-zero Identity.Scope, Identity.Operation and State
 	// must agree; limit is cut to 1,000, and 0 means 100.
 	List(ctx context.Context, like Record, limit int) ([]Record, error)
-	// Forget removes at most limit final, undisputed records whose memory has
-	// ended at the store's time and raises the horizon of their operations, in
-	// one transaction, horizon first. It returns how many it removed.
-	Forget(ctx context.Context, limit int) (int, error)
 }
 
 // Edit is what a change writes. The zero value writes nothing.
@@ -42,6 +38,7 @@ type Edit struct {
 	Remove     bool    // the seen record
 	Register   *Claim  // whose operation and contract the store learns if it does not know it
 	Review     *Claim  // a refused late retry to keep: one row per identity, counted, capped per scope
+	Reviewed   bool    // the identity's row of review is settled and removed
 	SpendAllow bool
 	GrantAllow string // an allow for the identity, with this reason
 

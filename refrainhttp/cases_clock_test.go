@@ -8,6 +8,7 @@ import (
 
 	"github.com/refrain-dev/refrain/memstore"
 	"github.com/refrain-dev/refrain/refrainhttp"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // TestStoreClockDecides: the server's clock is not the store's, whichever is
@@ -47,7 +48,7 @@ func TestStoreClockDecides(t *testing.T) {
 func TestKeylessPassesAFence(t *testing.T) {
 	t.Parallel()
 	db := memstore.New(memstore.Options{Now: func() time.Time { return noon }})
-	if _, err := db.SetFence(t.Context(), memstore.Fence{Until: noon}); err != nil {
+	if _, err := db.SetFence(t.Context(), upkeep.Fence{Until: noon, Reason: "restore", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	c := orders
@@ -59,8 +60,8 @@ func TestKeylessPassesAFence(t *testing.T) {
 	if res := s.post(secretKey); res.StatusCode != 412 {
 		t.Errorf("with a key = %d %s", res.StatusCode, text(t, res))
 	}
-	if reviews := db.Reviews(); len(reviews) != 1 {
-		t.Errorf("%d reviews, want that of the key", len(reviews))
+	if reviews, err := db.Reviews(t.Context(), upkeep.ReviewQuery{}); err != nil || len(reviews) != 1 {
+		t.Errorf("%d reviews, %v; want that of the key", len(reviews), err)
 	}
 	s.wantEffects(1)
 }

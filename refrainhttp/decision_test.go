@@ -12,6 +12,7 @@ import (
 	"github.com/refrain-dev/refrain/memstore"
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/refrainhttp"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // secretKey is the key of most cases: no answer may repeat it.
@@ -58,7 +59,7 @@ func TestDecisionTable(t *testing.T) {
 	}{
 		{row: "2", how: "a key born before a fence",
 			before: func(s *shop) {
-				_, err := s.db.SetFence(s.t.Context(), memstore.Fence{Until: noon, Reason: "restore", By: "test"})
+				_, err := s.db.SetFence(s.t.Context(), upkeep.Fence{Until: noon, Reason: "restore", By: "test"})
 				if err != nil {
 					s.t.Fatal(err)
 				}

@@ -29,7 +29,10 @@ type exchange struct {
 	first   capture     // of the first run, which is nearly always the only one
 	attempt *attempt    // the run under Wrap, nil before
 	made    bool        // the key was made for this request
-	bare    bool        // the answer shows no receipt: no key, or only observed
+	asked   string      // the key of the newest call
+
+	settling bool // the action is accepted and its record is the answer
+	bare     bool // the answer shows no receipt: no key, or only observed
 }
 
 // prepare is rows 11 and 13. Under Observe it goes on after a fault, since the
@@ -62,7 +65,7 @@ func (x *exchange) readKey() (fault *record.Error) {
 // From then on nothing but MaxExecution ends it.
 func (x *exchange) call(key string) (refrain.Outcome, error) {
 	ctx := x.r.Context()
-	x.leave, x.held = nil, false
+	x.leave, x.held, x.asked = nil, false, key
 	if ctx.Done() != nil {
 		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
@@ -75,7 +78,7 @@ func (x *exchange) call(key string) (refrain.Outcome, error) {
 	if x.Actor != nil {
 		call.Actor = x.Actor(x.r)
 	}
-	if x.waits = x.waiters.enter(x.scope); !x.waits {
+	if x.waits = !x.settling && x.waiters.enter(x.scope); !x.waits {
 		call.Wait = -1
 	}
 	defer x.stopWaiting()
@@ -106,6 +109,9 @@ func (x *exchange) hold() error {
 // on the effect's context. It fails where the client left before the effect
 // began.
 func (x *exchange) begin(ctx context.Context) (*capture, *http.Request, error) {
+	if x.settling {
+		return nil, nil, errAnswering
+	}
 	if err := x.hold(); err != nil {
 		return nil, nil, err
 	}
@@ -182,6 +188,8 @@ func (x *exchange) answer(out refrain.Outcome, err error) {
 		x.fail(refusal(err))
 	case out.Replayed && !x.may(x.r, out):
 		x.refuse(x.w, x.r, withheld(), time.Now())
+	case !out.Replayed && !out.State.Final():
+		x.accepted(out)
 	case !out.Replayed:
 		x.capture.send(x.w, x.receipt(out))
 	case !out.State.Final():

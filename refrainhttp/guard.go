@@ -1,6 +1,7 @@
 package refrainhttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -53,6 +54,14 @@ type Guard struct {
 	// or a whole URL. With it, answers link to the record's status and to asking
 	// by key.
 	StatusPath string
+
+	// Await, if set, is asked under [Handle] after a handler has accepted an
+	// external operation and its transaction has committed: it returns when the
+	// action with ref is settled, or after d, which is the contract's Wait or less
+	// by the client's preference. The answer is then the record's: the stored
+	// result, as every repeat gets it, or 202 with the state. Use
+	// external.Runner.Await.
+	Await func(ctx context.Context, ref string, d time.Duration) error
 
 	// MaxClaimsPerScope bounds the actions of one scope that are under way on one
 	// wrapped route of this process, handlers that outlived their request

@@ -147,7 +147,8 @@ const tellsNothing = "This answer says nothing about an earlier request with thi
 
 var details = map[record.Problem]string{
 	record.TooLate: "The key is old enough to belong to an action that was forgotten or lost, or has no time of its own to tell, so this may be a late retry. " +
-		"Nothing was executed. Ask by key first, then check the business data; only if the action did not happen, send it with a new key.",
+		"Nothing was executed. Ask by key first, then check the business data; only if the action did not happen, send it with a new key. " +
+		"For the operator: where keys are ids that only look like times, the contract's KeyTime is None; refrain review settles this refusal.",
 	record.KeyFromFuture: "The time inside the key is later than the server's clock allows. Nothing was executed. " +
 		"Compare your clock with the Date field. Ask by key first if an earlier request may have used this key.",
 	record.KeyReused:        "An earlier request with this key was different. Nothing was executed. Use a new key for a new action, or send the earlier request unchanged.",
@@ -168,6 +169,8 @@ var details = map[record.Problem]string{
 	record.HandlerFailed:    "The handler failed and everything it wrote was rolled back. Nothing was recorded.",
 	record.RecordUnreadable: "A record for this key exists and cannot be read. The action may have happened; do not start it anew under another key.",
 	record.ContractChanged:  "The operation's contract is being changed. Nothing was executed; send the same request again later.",
+	record.Recovering: "The store was restored and is under review: whether an earlier request with this key was lost cannot be told yet. " +
+		"Nothing was executed; send the same request again later.",
 	record.PrincipalUnproven: "Whether the caller may do this could not be found out. Nothing was looked up; " +
 		"send the same request again later.",
 }

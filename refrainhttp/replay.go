@@ -54,7 +54,10 @@ func (x *exchange) replay(out refrain.Outcome) {
 			fields = append(fields, field)
 		}
 	}
-	fields = append(fields, [2]string{x.ReplayedHeader, "true"}, [2]string{"Date", x.Now().UTC().Format(http.TimeFormat)})
+	if !x.settling {
+		fields = append(fields, [2]string{x.ReplayedHeader, "true"})
+	}
+	fields = append(fields, [2]string{"Date", x.Now().UTC().Format(http.TimeFormat)})
 	addFields(h, x.receipt(out).addTo(fields))
 	if _, chosen := h["Cache-Control"]; !chosen {
 		h["Cache-Control"] = []string{"no-store"}

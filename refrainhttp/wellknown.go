@@ -50,7 +50,10 @@ type wellKnownDoc struct {
 	Problems       string               `json:"problems"`
 	Contracts      []refrain.Contract   `json:"contracts"`
 	Horizons       map[string]time.Time `json:"horizons,omitempty"`
-	Decisions      []decisionDoc        `json:"decisions"`
+	// Covered are the keys of each operation whose late retries, after the end of
+	// its memory, are refused: all, timed or none.
+	Covered   map[string]string `json:"covered"`
+	Decisions []decisionDoc     `json:"decisions"`
 }
 
 func (k *wellKnown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,6 +64,10 @@ func (k *wellKnown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	doc.Key.Header, doc.Key.Strict, doc.Key.MaxLength = k.Header, k.Strict, record.MaxKey
 	doc.ReplayedHeader, doc.Status, doc.Problems = k.ReplayedHeader, k.StatusPath, k.ProblemBase
 	doc.Contracts, doc.Decisions = k.contracts, decisions
+	doc.Covered = make(map[string]string)
+	for _, c := range k.contracts {
+		doc.Covered[c.Operation] = covered(c.KeyTime)
+	}
 	if k.horizons != nil {
 		doc.Horizons = make(map[string]time.Time)
 		for _, c := range k.contracts {
@@ -78,6 +85,18 @@ func (k *wellKnown) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	k.write(w, http.StatusOK, jsonType, doc)
+}
+
+// covered says for which keys the horizon tells a late retry: a key without a time
+// runs again after the memory has ended.
+func covered(kt refrain.KeyTime) string {
+	switch kt {
+	case refrain.KeyTimeRequired:
+		return "all"
+	case refrain.KeyTimeNone:
+		return "none"
+	}
+	return "timed"
 }
 
 // decisionDoc is one row of the published decision table.
@@ -99,8 +118,9 @@ var decisions = func() []decisionDoc {
 	lost.Effect = "unknown"
 	return []decisionDoc{
 		{Row: "1", When: "the key is new", Effect: "yes"},
-		refused("2", "the key's own time is not later than what was forgotten", record.TooLate),
+		refused("2", "the key's own time is not later than what was forgotten or lost, or it has none while records may have been lost", record.TooLate),
 		refused("2b", "the key's own time lies in the future", record.KeyFromFuture),
+		refused("2c", "the store is under review after a restore, and the key's own time is too near to it", record.Recovering),
 		{Row: "3", When: "same request, result kept: replay", Effect: "no"},
 		refused("4", "another request", record.KeyReused),
 		refused("5", "same request, result no longer kept", record.ResultGone),

@@ -55,6 +55,11 @@ func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, fou
 			return err
 		}
 	}
+	if edit.Reviewed {
+		if err := reviewed(ctx, q, id, hash); err != nil {
+			return err
+		}
+	}
 	if edit.SpendAllow {
 		if err := spend(ctx, q, id, hash); err != nil {
 			return err
@@ -74,7 +79,12 @@ func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, fou
 	if found.Record != nil {
 		ref = found.Record.Ref
 	}
+	return audit(ctx, q, now, edit.By, edit.Action, ref, edit.Reason, edit.Detail)
+}
+
+// audit writes one line of what an operator did.
+func audit(ctx context.Context, q runner, now time.Time, by, action, ref, reason, detail string) error {
 	_, err := q.exec(ctx, `INSERT INTO refrain_audit (at, by, action, ref, reason, detail) VALUES (?, ?, ?, ?, ?, ?)`,
-		now.UnixMicro(), edit.By, edit.Action, ref, edit.Reason, edit.Detail)
+		now.UnixMicro(), by, action, ref, reason, detail)
 	return err
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		return h.harness
-	}, storetest.Features{})
+	}, storetest.Features{Rounds: races()})
 }
 
 // opened is one connection to the store under test, with its harness.
@@ -39,14 +40,14 @@ func contractHarness(t testing.TB, env storetest.Env, path string) opened {
 	shut := func() error { return db.Close(context.Background()) }
 	t.Cleanup(func() { _ = shut() })
 	db.parked = env.Forgetting
-	db.writer.between = func(statement string, run func() error) error {
+	between(t, db, func(statement string, run func() error) error {
 		if statement == "COMMIT" {
 			if err := env.Commit(); err != nil {
 				return err
 			}
 		}
 		return run()
-	}
+	})
 	// raw sees the file past the engine.
 	connector, err := connectorOf(path, "rw", "busy_timeout(5000)")
 	if err != nil {
@@ -56,7 +57,7 @@ func contractHarness(t testing.TB, env storetest.Env, path string) opened {
 	t.Cleanup(func() { _ = raw.Close() })
 
 	h := &storetest.Harness[Tx]{
-		Exec: db, Store: db, Register: db.Register, Close: shut, ExecuteIn: db.ExecuteIn,
+		Exec: db, Store: db, Register: db.Register, Close: shut, ExecuteIn: db.ExecuteIn, Once: db.Once,
 		Write: func(ctx context.Context, tx Tx, id string) error {
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects (id) VALUES (?)`, id)
 			return err
@@ -167,4 +168,16 @@ func texts(ctx context.Context, db *sql.DB, query string) ([]string, error) {
 		all = append(all, s)
 	}
 	return all, rows.Err()
+}
+
+// races is how many races against a reaper are run: 20 as the suite has it, 300
+// where services are required, 10,000 in the full proof.
+func races() int {
+	switch {
+	case os.Getenv("REFRAIN_PROOF") == "full":
+		return 10_000
+	case os.Getenv("REFRAIN_REQUIRE_SERVICES") == "1":
+		return 300
+	}
+	return 0
 }

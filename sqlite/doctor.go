@@ -3,19 +3,12 @@ package sqlite
 import (
 	"context"
 	"fmt"
+
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Check is one setting that decides what the engine can promise.
-type Check struct {
-	Setting string `json:"setting"`
-	Value   string `json:"value"`
-	Want    string `json:"want"`
-	OK      bool   `json:"ok"`
-	Why     string `json:"why"`
-	Fix     string `json:"fix"`
-
-	vital bool // New refuses a handle that fails it
-}
+type Check = upkeep.Check
 
 // Doctor reads the settings that decide durability, on the connection that
 // writes. It changes nothing.
@@ -32,7 +25,7 @@ func (db *DB) Doctor(ctx context.Context) ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema := Check{Setting: "schema", Value: fmt.Sprint(status.Version), Want: fmt.Sprint(status.Newest), OK: status.check() == nil,
+	schema := Check{Setting: "schema", Value: fmt.Sprint(status.Version), Want: fmt.Sprint(status.Newest), OK: status.Check() == nil,
 		Why: "the tables must be the ones this binary knows", Fix: "refrain migrate, or DB.Migrate; a newer schema needs the newer binary"}
 	return append(checks, schema), nil
 }
@@ -53,15 +46,15 @@ func inspect(ctx context.Context, q runner) ([]Check, error) {
 		Check
 		ok func(value string) bool
 	}{
-		{"SELECT sqlite_version()", Check{Setting: "sqlite_version", Want: ">= " + minVersion, vital: true,
+		{"SELECT sqlite_version()", Check{Setting: "sqlite_version", Want: ">= " + minVersion, Vital: true,
 			Why: "older versions can lose committed transactions when the write-ahead log is reset",
 			Fix: "use a driver with a newer SQLite"},
 			func(v string) bool { return atLeast(v, minVersion) }},
-		{"PRAGMA journal_mode", Check{Setting: "journal_mode", Want: "wal", vital: true,
+		{"PRAGMA journal_mode", Check{Setting: "journal_mode", Want: "wal", Vital: true,
 			Why: "readers must not block the writer, and off or memory lose transactions in a crash",
 			Fix: "PRAGMA journal_mode=WAL (delete, truncate and persist are safe, but slow)"},
 			func(v string) bool { return v == "wal" || v == "delete" || v == "truncate" || v == "persist" }},
-		{"PRAGMA synchronous", Check{Setting: "synchronous", Want: "2 (FULL) or 3 (EXTRA)", vital: true,
+		{"PRAGMA synchronous", Check{Setting: "synchronous", Want: "2 (FULL) or 3 (EXTRA)", Vital: true,
 			Why: "with NORMAL or OFF a power loss takes acknowledged effects and their records",
 			Fix: "PRAGMA synchronous=FULL on every connection"},
 			func(v string) bool { return v == "2" || v == "3" }},
@@ -69,7 +62,7 @@ func inspect(ctx context.Context, q runner) ([]Check, error) {
 			Why: "SQLite enforces the application's foreign keys only where it is told to",
 			Fix: "PRAGMA foreign_keys=ON on every connection"},
 			func(v string) bool { return v == "1" }},
-		{"PRAGMA query_only", Check{Setting: "query_only", Want: "0", vital: true,
+		{"PRAGMA query_only", Check{Setting: "query_only", Want: "0", Vital: true,
 			Why: "the writer must be able to write", Fix: "PRAGMA query_only=OFF"},
 			func(v string) bool { return v == "0" }},
 	} {

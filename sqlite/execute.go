@@ -87,7 +87,10 @@ func (db *DB) attempt(s *session, c *record.Claim, effect func(context.Context, 
 			return nil, false, err
 		}
 	}
-	rec.Settle(result, now, c.Policy)
+	c.Settle(rec, result, now)
+	if err := awaited(ctx, s.run, rec); err != nil {
+		return nil, false, err
+	}
 	return rec, true, write(ctx, s.run, c, rec, found, decision)
 }
 

@@ -74,7 +74,10 @@ func (db *DB) join(ctx context.Context, tx Tx, c *record.Claim, effect func(cont
 			return nil, false, err
 		}
 	}
-	rec.Settle(result, now, c.Policy)
+	c.Settle(rec, result, now)
+	if err := awaited(ctx, run, rec); err != nil {
+		return nil, false, err
+	}
 	if err := write(ctx, run, c, rec, found, decision); err != nil {
 		return nil, false, err
 	}

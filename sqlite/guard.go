@@ -57,7 +57,7 @@ func newGuard(inner sqlitedriver.Conn) (*guard, error) {
 	return g, g.raw.SetAuthorizer(g.authorize)
 }
 
-// exec and row make the guard the engine's own [runner].
+// exec, row and rows make the guard the engine's own [runner].
 func (g *guard) exec(_ context.Context, query string, args ...any) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,6 +75,15 @@ func (g *guard) row(_ context.Context, query string, read func(row) error, args 
 	}
 	_, err := g.own.run(query, read, args)
 	return err
+}
+
+func (g *guard) rows(_ context.Context, query string, read func(row) error, args ...any) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turn != nil {
+		return sql.ErrTxDone
+	}
+	return g.own.rows(query, read, args)
 }
 
 // begin hands the connection to t.

@@ -101,7 +101,7 @@ func decode(r row, i int, body bool) (record.Record, error) {
 		Status: int(r.integer(at(19))), Header: header, Effect: r.text(at(20)),
 		Rejected: rec.State == record.Rejected, Digest: r.blob(at(21)),
 	}
-	if rec.Evidence, err = decodeEvidence(r.blob(at(24))); err != nil {
+	if rec.Evidence, err = record.DecodeEvidence(r.blob(at(24))); err != nil {
 		return rec, fmt.Errorf("%w: evidence: %w", record.RecordUnreadable, err)
 	}
 	if body {

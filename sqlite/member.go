@@ -160,7 +160,7 @@ func (s *session) lend(t *turn, work func(Tx) error) error {
 	if s.guard != nil {
 		s.guard.begin(t)
 	}
-	err := work(handle{conn: s.conn, turn: t, guarded: s.guard != nil})
+	err := work(handle{conn: s.conn, turn: t, guard: s.guard})
 	if !s.end(t) {
 		return errRevoked
 	}

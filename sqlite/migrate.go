@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 //go:embed migrations/*.sql
@@ -47,21 +48,7 @@ func Schema() string {
 }
 
 // Status is how far a database is migrated.
-type Status struct {
-	Version int `json:"version"` // 0: no Refrain tables
-	Newest  int `json:"newest"`  // the version this binary brings it to
-}
-
-// checkVersion reports a database that is not at this binary's version.
-func (s Status) check() error {
-	switch {
-	case s.Version > s.Newest:
-		return fmt.Errorf("%w: version %d, this binary knows %d", refrain.ErrNewerSchema, s.Version, s.Newest)
-	case s.Version < s.Newest:
-		return fmt.Errorf("%w: version %d of %d", refrain.ErrNotMigrated, s.Version, s.Newest)
-	}
-	return nil
-}
+type Status = upkeep.Status
 
 // MigrationStatus reads how far the database is migrated; it changes nothing.
 func (db *DB) MigrationStatus(ctx context.Context) (Status, error) {
@@ -84,40 +71,37 @@ func migrationStatus(ctx context.Context, q runner) (Status, error) {
 	return s, err
 }
 
-// Migrate brings the database to this binary's schema, each version in one
-// transaction. Concurrent calls are safe; a newer schema is ErrNewerSchema and
+// Migrate brings the database to this binary's schema, in one transaction: all of
+// it or nothing. Concurrent calls are safe; a newer schema is ErrNewerSchema and
 // stays untouched. A starting application does not call it on its own: a
 // missing table is an alarm, not a fresh start.
 func (db *DB) Migrate(ctx context.Context) error {
-	for {
-		done, err := db.migrateOne(ctx)
-		if err != nil || done {
-			return err
-		}
-	}
-}
-
-func (db *DB) migrateOne(ctx context.Context) (done bool, err error) {
-	err = db.writing(ctx, func(ctx context.Context, s *session) error {
+	return db.writing(ctx, func(ctx context.Context, s *session) error {
 		status, err := migrationStatus(ctx, s.run)
 		if err != nil {
 			return err
 		}
-		if err := status.check(); !errors.Is(err, refrain.ErrNotMigrated) {
-			done = true
+		if err := status.Check(); !errors.Is(err, refrain.ErrNotMigrated) {
 			return err
 		}
-		m := migrations()[status.Version]
-		for _, statement := range splitSQL(m.sql) {
-			if _, err := s.run.exec(ctx, statement); err != nil {
+		for _, m := range migrations()[status.Version:] {
+			if err := db.migrate(ctx, s.run, m); err != nil {
 				return fmt.Errorf("sqlite: migration %s: %w", m.name, err)
 			}
 		}
-		_, err = s.run.exec(ctx, `INSERT INTO refrain_schema (version, checksum, at) VALUES (?, ?, ?)`,
-			m.version, m.checksum, db.opts.Now().UnixMicro())
-		return err
+		return nil
 	})
-	return done, err
+}
+
+func (db *DB) migrate(ctx context.Context, q runner, m migration) error {
+	for _, statement := range splitSQL(m.sql) {
+		if _, err := q.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	_, err := q.exec(ctx, `INSERT INTO refrain_schema (version, checksum, at) VALUES (?, ?, ?)`,
+		m.version, m.checksum, db.opts.Now().UnixMicro())
+	return err
 }
 
 // splitSQL splits a migration at the semicolons that end lines; migration

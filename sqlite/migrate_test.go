@@ -10,6 +10,7 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func open(t testing.TB, path string, options ...Options) *DB {
@@ -46,10 +47,13 @@ func TestNotMigrated(t *testing.T) {
 	_, _, loadErr := db.Load(t.Context(), id)
 	_, findErr := db.Find(t.Context(), "op_00000000000000000000000000000")
 	_, listErr := db.List(t.Context(), record.Record{}, 1)
-	_, forgetErr := db.Forget(t.Context(), 1)
+	_, reapErr := db.Reap(t.Context(), upkeep.Reap{})
+	_, walkErr := db.Walk(t.Context(), "", 1)
+	_, onceErr := db.Onces(t.Context(), upkeep.OnceQuery{})
+	_, storeErr := db.Incarnation(t.Context())
 	_, horizonErr := db.Horizon(t.Context(), "orders.create")
-	for what, err := range map[string]error{"Load": loadErr, "List": listErr, "Forget": forgetErr, "Horizon": horizonErr,
-		"Register": db.Register(t.Context(), contract)} {
+	for what, err := range map[string]error{"Load": loadErr, "List": listErr, "Reap": reapErr, "Walk": walkErr, "Onces": onceErr, "Incarnation": storeErr,
+		"Horizon": horizonErr, "Register": db.Register(t.Context(), contract)} {
 		if !errors.Is(err, refrain.ErrNotMigrated) {
 			t.Errorf("%s: %v, want ErrNotMigrated", what, err)
 		}

@@ -27,7 +27,7 @@ type DB struct {
 	writer  *writer
 	haste   time.Duration
 	driver  record.Driver
-	parked  func() // between the delete and the commit of Forget; tests set it
+	parked  func() // between the writes and the commit of Reap; tests set it
 
 	closeLookups func() error
 }
@@ -139,7 +139,7 @@ func New(db *sql.DB, options ...Options) (*DB, error) {
 		return nil, err
 	}
 	for _, c := range checks {
-		if !c.OK && c.vital {
+		if !c.OK && c.Vital {
 			return nil, fmt.Errorf("sqlite: %s is %s, want %s: %s", c.Setting, c.Value, c.Want, c.Fix)
 		}
 	}

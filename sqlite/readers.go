@@ -32,6 +32,18 @@ func (r *readers) exec(context.Context, string, ...any) (int64, error) {
 }
 
 func (r *readers) row(ctx context.Context, query string, read func(row) error, args ...any) error {
+	return r.lend(ctx, func(s *statements) error {
+		_, err := s.run(query, read, args)
+		return err
+	})
+}
+
+func (r *readers) rows(ctx context.Context, query string, read func(row) error, args ...any) error {
+	return r.lend(ctx, func(s *statements) error { return s.rows(query, read, args) })
+}
+
+// lend gives a connection to work, whose statement ends with ctx.
+func (r *readers) lend(ctx context.Context, work func(*statements) error) error {
 	var s *statements
 	select {
 	case s = <-r.slots:
@@ -46,7 +58,7 @@ func (r *readers) row(ctx context.Context, query string, read func(row) error, a
 		s.conn.SetInterrupt(ctx)
 		defer s.conn.SetInterrupt(context.Background())
 	}
-	_, err := s.run(query, read, args)
+	err := work(s)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), err)
 	}

@@ -41,7 +41,7 @@ func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorte
 }
 
 func register(ctx context.Context, q runner, c refrain.Contract, shorter bool) error {
-	kept, err := operation(ctx, q, c.Operation)
+	kept, err := knownOperation(ctx, q, c.Operation)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:
@@ -68,7 +68,7 @@ type operationRow struct {
 	horizon            time.Time
 }
 
-func operation(ctx context.Context, q runner, id string) (o operationRow, err error) {
+func knownOperation(ctx context.Context, q runner, id string) (o operationRow, err error) {
 	err = q.row(ctx, `SELECT identity, contract, horizon FROM refrain_operation WHERE operation = ?`, func(r row) error {
 		o = operationRow{r.text(0), r.text(1), instant(r, 2)}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // moves are the records of a rekey, each with its new identity.
@@ -24,7 +25,7 @@ type move struct {
 }
 
 // plan reads every record of the operation and refuses what must not move.
-func plan(ctx context.Context, s *session, r Rekey, rescope *rescope, now time.Time) (*moves, error) {
+func plan(ctx context.Context, s *session, r Rekey, to *upkeep.Move, now time.Time) (*moves, error) {
 	rows, err := s.conn.QueryContext(ctx, `SELECT n, hash, ref, format, scope, key, state = ? AND coalesce(lease, 0) > ?
 		FROM refrain_record WHERE operation = ? ORDER BY n`, int(record.Submitted), now.UnixMicro(), r.Operation)
 	if err != nil {
@@ -54,7 +55,7 @@ func plan(ctx context.Context, s *session, r Rekey, rescope *rescope, now time.T
 		if live {
 			refused.Live = append(refused.Live, ref)
 		}
-		if next.scope, err = rescope.of(id.Scope); err != nil {
+		if next.scope, err = to.Scope(id.Scope); err != nil {
 			return nil, err
 		}
 		next.hash = record.Identity{Scope: next.scope, Operation: r.To, Key: id.Key}.Hash()
@@ -67,7 +68,7 @@ func plan(ctx context.Context, s *session, r Rekey, rescope *rescope, now time.T
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, err
 	}
-	if err := refused.collide(ctx, s.run, r, m, met); err != nil {
+	if err := collide(ctx, s.run, r, m, met, &refused); err != nil {
 		return nil, err
 	}
 	if len(refused.Live)+len(refused.Collisions) > 0 {
@@ -78,7 +79,7 @@ func plan(ctx context.Context, s *session, r Rekey, rescope *rescope, now time.T
 
 // collide names the pairs: two moved records, or one that meets a record which
 // the new operation has already.
-func (e *RekeyError) collide(ctx context.Context, q runner, r Rekey, m *moves, met [][2]any) error {
+func collide(ctx context.Context, q runner, r Rekey, m *moves, met [][2]any, e *RekeyError) error {
 	name := func(query string, arg any) (ref string, err error) {
 		err = q.row(ctx, query, func(r row) error { ref = r.text(0); return nil }, arg)
 		return ref, err
@@ -148,28 +149,28 @@ func rowsBeside(ctx context.Context, s *session, table, operation string) ([]bes
 }
 
 // moveAllows keeps one allow where two become one.
-func moveAllows(ctx context.Context, s *session, r Rekey, rescope *rescope) (int, error) {
-	return moveBeside(ctx, s, r, rescope, "refrain_allow", `INSERT INTO refrain_allow (hash, scope, operation, key, reason, by, at)
+func moveAllows(ctx context.Context, s *session, r Rekey, to *upkeep.Move) (int, error) {
+	return moveBeside(ctx, s, r, to, "refrain_allow", `INSERT INTO refrain_allow (hash, scope, operation, key, reason, by, at)
 		SELECT ?2, ?3, ?4, key, reason, by, at FROM refrain_allow WHERE hash = ?1
 		ON CONFLICT (hash) DO UPDATE SET operation = excluded.operation`)
 }
 
 // moveReviews adds up the counts where two reviews become one.
-func moveReviews(ctx context.Context, s *session, r Rekey, rescope *rescope) (int, error) {
-	return moveBeside(ctx, s, r, rescope, "refrain_review", `INSERT INTO refrain_review
+func moveReviews(ctx context.Context, s *session, r Rekey, to *upkeep.Move) (int, error) {
+	return moveBeside(ctx, s, r, to, "refrain_review", `INSERT INTO refrain_review
 		(hash, scope, operation, key, raw, deciding, rule, schema, first, last, count)
 		SELECT ?2, ?3, ?4, key, raw, deciding, rule, schema, first, last, count FROM refrain_review WHERE hash = ?1
 		ON CONFLICT (hash) DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last), count = count + excluded.count`)
 }
 
-func moveBeside(ctx context.Context, s *session, r Rekey, rescope *rescope, table, copied string) (int, error) {
+func moveBeside(ctx context.Context, s *session, r Rekey, to *upkeep.Move, table, copied string) (int, error) {
 	all, err := rowsBeside(ctx, s, table, r.Operation)
 	if err != nil {
 		return 0, err
 	}
 	moved := 0
 	for _, b := range all {
-		scope, err := rescope.of(b.scope)
+		scope, err := to.Scope(b.scope)
 		if err != nil {
 			return 0, err
 		}
@@ -190,7 +191,7 @@ func moveBeside(ctx context.Context, s *session, r Rekey, rescope *rescope, tabl
 
 // moveFences lets every fence cover what it covered. One for all operations
 // stays and is joined by one for the moved identities.
-func moveFences(ctx context.Context, s *session, r Rekey, rescope *rescope) (moved int, err error) {
+func moveFences(ctx context.Context, s *session, r Rekey, to *upkeep.Move) (moved int, err error) {
 	rows, err := s.conn.QueryContext(ctx, `SELECT id, operation, scope FROM refrain_fence
 		WHERE operation = ?1 OR operation = '' AND scope <> '' ORDER BY id`, r.Operation)
 	if err != nil {
@@ -214,7 +215,7 @@ func moveFences(ctx context.Context, s *session, r Rekey, rescope *rescope) (mov
 	}
 	for _, f := range all {
 		scope := f.scope
-		if next, _, err := rescope.rewritten(f.scope); scope != "" && err == nil { // else it covers none of these records
+		if next, err := to.Rewritten(f.scope); scope != "" && err == nil { // else it covers none of these records
 			scope = next
 		}
 		switch {

@@ -319,7 +319,7 @@ func TestRekeyIdentity(t *testing.T) {
 		t.Errorf("replay %+v", again)
 	}
 	done, err = db.Rekey(t.Context(), Rekey{Operation: "orders.create", Drop: []string{"region"},
-		Identity: optionalSubject, By: "ops", Reason: "a test"})
+		Identity: refrain.Contract{}.IdentityVersion(), By: "ops", Reason: "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}

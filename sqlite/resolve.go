@@ -3,19 +3,18 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
-// Query selects records for an operator.
-type Query struct {
-	// State is a state's name or "disputed"; "" is what waits for somebody:
-	// unfinished and disputed records.
-	State     string
-	Operation string // "" is every operation
-	Limit     int    // 0 means 100, cut to 1,000
-}
+// What an operator asks for and finds.
+type (
+	Query = upkeep.Query
+	Audit = upkeep.Audit
+)
 
 // disputed stands behind the states in the query.
 const disputed = int(record.Rejected) + 1
@@ -40,7 +39,7 @@ func (db *DB) Oldest(ctx context.Context, q Query) (recs []record.Record, now ti
 	now = db.opts.Now()
 	rows, err := db.readers.QueryContext(ctx, `SELECT `+columns+` FROM refrain_record r
 		WHERE (?1 = '' OR r.operation = ?1) AND CASE WHEN disputed THEN ?2 WHEN state = ?3 AND coalesce(lease, 0) <= ?4 THEN ?5 ELSE state END
-			IN (SELECT value FROM json_each(?6)) ORDER BY r.n LIMIT ?7`,
+			IN (SELECT value FROM json_each(?6)) ORDER BY r.ref LIMIT ?7`,
 		q.Operation, disputed, int(record.Submitted), now.UnixMicro(), int(record.Unknown), wantedStates(wanted), min(q.Limit, 1000))
 	if err != nil {
 		return nil, now, migrated(err)
@@ -55,8 +54,10 @@ func (db *DB) Oldest(ctx context.Context, q Query) (recs []record.Record, now ti
 		if err != nil {
 			return nil, now, fmt.Errorf("sqlite: record %s: %w", rec.Ref, err)
 		}
-		recs = append(recs, standingAt(rec, now))
+		recs = append(recs, upkeep.StandingAt(rec, now))
 	}
+	// Refs of one millisecond are in no order.
+	slices.SortStableFunc(recs, func(a, b record.Record) int { return a.Created.Compare(b.Created) })
 	return recs, now, rows.Err()
 }
 
@@ -67,30 +68,12 @@ func wantedStates(wanted int) string {
 	return fmt.Sprintf("[%d,%d,%d,%d]", record.Accepted, record.Submitted, record.Unknown, disputed)
 }
 
-// standingAt is the record as its next reader will find it.
-func standingAt(rec record.Record, now time.Time) record.Record {
-	if past := record.Expire(record.Seen{Record: &rec}, now).Put; past != nil {
-		return *past
-	}
-	return rec
-}
-
 // Standing returns the record with ref as it stands at the store's time, which
 // it returns, too, or [record.ErrNotFound].
 func (db *DB) Standing(ctx context.Context, ref string) (record.Record, time.Time, error) {
 	rec, err := db.Find(ctx, ref)
 	now := db.opts.Now()
-	return standingAt(rec, now), now, err
-}
-
-// Audit is one line of what an operator did.
-type Audit struct {
-	At     time.Time `json:"at"`
-	By     string    `json:"by"`
-	Action string    `json:"action"`
-	Ref    string    `json:"ref"` // "" where it concerned no single record
-	Reason string    `json:"reason"`
-	Detail string    `json:"detail"`
+	return upkeep.StandingAt(rec, now), now, err
 }
 
 // Audits returns what was done to the record with ref, oldest first.

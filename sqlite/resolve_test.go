@@ -16,7 +16,9 @@ func states(t *testing.T, db *DB, now *time.Time) map[string]string {
 	refs := map[string]string{"unknown": openAttempt(t, db, "lost").Ref}
 	*now = now.Add(refrain.DefaultLease)
 	refs["submitted"] = openAttempt(t, db, "live").Ref
+	*now = now.Add(time.Millisecond)
 	refs["confirmed"] = mustRun(t, db, call("done"), put("done")).Ref
+	*now = now.Add(time.Millisecond)
 	refs["disputed"] = mustRun(t, db, call("disputed"), put("disputed")).Ref
 	if err := db.Setup(t.Context(), `UPDATE refrain_record SET disputed = 1 WHERE ref = '`+refs["disputed"]+`'`); err != nil {
 		t.Fatal(err)

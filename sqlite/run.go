@@ -16,6 +16,8 @@ type runner interface {
 	exec(ctx context.Context, query string, args ...any) (int64, error)
 	// row calls read with the first row; sql.ErrNoRows when there is none.
 	row(ctx context.Context, query string, read func(row) error, args ...any) error
+	// rows calls read with each row, until it fails.
+	rows(ctx context.Context, query string, read func(row) error, args ...any) error
 }
 
 // row is one result row. Values are copies; NULL is the zero value.
@@ -70,6 +72,25 @@ func (s *statements) run(query string, read func(row) error, args []any) (change
 		return 0, sql.ErrNoRows
 	}
 	return 0, read(directRow{st})
+}
+
+func (s *statements) rows(query string, read func(row) error, args []any) (err error) {
+	st, err := s.prepare(query)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, st.Reset(), st.ClearBindings())
+	}()
+	if err := bind(st, args); err != nil {
+		return err
+	}
+	for st.Step() {
+		if err := read(directRow{st}); err != nil {
+			return err
+		}
+	}
+	return st.Err()
 }
 
 func bind(st *sqlite3.Stmt, args []any) error {
@@ -153,6 +174,24 @@ func (f foreign) row(ctx context.Context, query string, read func(row) error, ar
 		return err
 	}
 	return read(r)
+}
+
+func (f foreign) rows(ctx context.Context, query string, read func(row) error, args ...any) (err error) {
+	rows, err := f.q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		r, err := scanAny(rows)
+		if err != nil {
+			return err
+		}
+		if err := read(r); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // anyRow is a row as database/sql gives it.

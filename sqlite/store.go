@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
-var _ record.Store = (*DB)(nil)
+var _ upkeep.Keeper = (*DB)(nil)
 
 // Find returns the record with ref, or [record.ErrNotFound].
 func (db *DB) Find(ctx context.Context, ref string) (record.Record, error) {
@@ -68,7 +70,7 @@ func (db *DB) List(ctx context.Context, like record.Record, limit int) ([]record
 	}
 	rows, err := db.readers.QueryContext(ctx, `SELECT `+columns+` FROM refrain_record r
 		WHERE (?1 = '' OR r.scope = ?1) AND (?2 = '' OR r.operation = ?2) AND (?3 = 0 OR r.state = ?3)
-		ORDER BY r.n DESC LIMIT ?4`, like.Identity.Scope, like.Identity.Operation, int(like.State), min(limit, 1000))
+		ORDER BY r.ref DESC LIMIT ?4`, like.Identity.Scope, like.Identity.Operation, int(like.State), min(limit, 1000))
 	if err != nil {
 		return nil, migrated(err)
 	}
@@ -85,5 +87,7 @@ func (db *DB) List(ctx context.Context, like record.Record, limit int) ([]record
 		}
 		recs = append(recs, rec)
 	}
+	// Refs of one millisecond are in no order.
+	slices.SortStableFunc(recs, func(a, b record.Record) int { return b.Created.Compare(a.Created) })
 	return recs, rows.Err()
 }

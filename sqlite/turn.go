@@ -75,9 +75,9 @@ func (t *turn) poisoned() error {
 // every statement; on a foreign one the handle does what can be done from
 // outside.
 type handle struct {
-	conn    *sql.Conn
-	turn    *turn
-	guarded bool
+	conn  *sql.Conn
+	turn  *turn
+	guard *guard // nil on a foreign connection
 }
 
 // ctx marks the statement as the turn's. It ends with the effect at the latest,
@@ -97,7 +97,7 @@ func (h handle) ctx(ctx context.Context) context.Context {
 }
 
 func (h handle) before(ctx context.Context) error {
-	if h.guarded {
+	if h.guard != nil {
 		return nil
 	}
 	if err := h.turn.check(); err != nil {
@@ -107,7 +107,7 @@ func (h handle) before(ctx context.Context) error {
 }
 
 func (h handle) after(err error) error {
-	if !h.guarded && fatal(err) {
+	if h.guard == nil && fatal(err) {
 		return h.turn.spoil(err)
 	}
 	return err

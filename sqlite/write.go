@@ -12,7 +12,7 @@ const insertSQL = `INSERT INTO refrain_record (hash, ref, version, format, state
 VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
 func insert(ctx context.Context, q runner, rec *record.Record, hash [16]byte) error {
-	evidence, err := encodeEvidence(rec.Evidence)
+	evidence, err := record.EncodeEvidence(rec.Evidence)
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,8 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
-
-// forget runs the reaper and demands how many records it removed.
-func (f *fixture[T]) forget(limit, want int) {
-	f.t.Helper()
-	if n, err := f.Store.Forget(f.ctx, limit); err != nil || n != want {
-		f.t.Fatalf("Forget(%d) = %d, %v; want %d", limit, n, err, want)
-	}
-}
 
 // horizonAfterForget: what was forgotten is refused by its birth, and so is
 // every older key of the operation, for ever.
@@ -115,11 +108,12 @@ func forgetIsBounded[T any](f *fixture[T]) {
 	f.clock.advance(24 * time.Hour)
 	young := f.call("young", "one")
 	f.fresh(young)
-	f.forget(3, 3)
-	f.receipts(n + 1 - 3)
-	f.forget(3, 3)
-	f.forget(3, 1)
-	f.forget(3, 0)
+	for _, want := range []int{3, 3, 1, 0} {
+		done, err := f.retention().Reap(f.ctx, upkeep.Reap{Limit: 3})
+		if err != nil || done.Forgotten != want || done.Looked > 3 || done.More != (want == 3) {
+			f.t.Fatalf("Reap = %+v, %v; want %d forgotten of at most 3", done, err, want)
+		}
+	}
 	f.receipts(1)
 	f.effects(n + 1)
 }
@@ -174,7 +168,7 @@ func forgetParkedBeforeCommit[T any](f *fixture[T]) {
 	deleted, release := make(chan struct{}), f.gate()
 	hook := func() { close(deleted); await(f.t, release.opened, "release of the reaper") }
 	f.onForget.Store(&hook)
-	reaper := background(func() error { _, err := f.Store.Forget(f.ctx, 10); return err })
+	reaper := background(func() error { _, err := f.retention().Reap(f.ctx, upkeep.Reap{}); return err })
 	await(f.t, deleted, "the reaper")
 
 	covered := func(when string, h *Harness[T]) {
@@ -200,8 +194,8 @@ func forgetParkedBeforeCommit[T any](f *fixture[T]) {
 		})
 	}
 	release.open()
-	if err := await(f.t, reaper, "Forget"); err != nil {
-		f.t.Fatalf("Forget: %v", err)
+	if err := await(f.t, reaper, "Reap"); err != nil {
+		f.t.Fatalf("Reap: %v", err)
 	}
 	covered("after the reaper's COMMIT", f.Harness)
 	covered("after the reaper's COMMIT, on another connection", other)

@@ -17,7 +17,7 @@ type Env struct {
 	// Commit is to be called right before each COMMIT that makes an effect and
 	// its record durable; when it returns an error the COMMIT must fail.
 	Commit func() error
-	// Forgetting is to be called inside Forget's transaction, after the deletion
+	// Forgetting is to be called inside Reap's transaction, after what it writes
 	// and before its COMMIT.
 	Forgetting func()
 }
@@ -27,7 +27,7 @@ type Env struct {
 // must do no harm. Fields marked optional may be nil if [Features] says so.
 type Harness[T any] struct {
 	Exec  refrain.Executor[T]
-	Store record.Store
+	Store record.Store // an upkeep.Retention, too
 
 	// Register stores contracts and checks identity versions at start-up.
 	Register func(ctx context.Context, contracts ...refrain.Contract) error
@@ -54,6 +54,9 @@ type Harness[T any] struct {
 	Fence   func(ctx context.Context, f Fence) error
 	Allow   func(ctx context.Context, id record.Identity) error
 	Reviews func(ctx context.Context) (map[record.Identity]int, error)
+
+	// Once is the engine's: a value that its rule holds for ever. Optional: NoOnce.
+	Once func(ctx context.Context, tx T, rule, value string) error
 
 	// Audits returns what operators did, oldest first. Optional: NoAudits.
 	Audits func(ctx context.Context) ([]Audit, error)
@@ -100,14 +103,19 @@ type Features struct {
 	NoReopen     bool // no second connection to the same data
 	NoExecuteIn  bool // cannot join a caller's transaction
 	NoCommit     bool // cannot let Env.Commit fail a COMMIT
-	NoForgetting bool // cannot park Forget by Env.Forgetting
+	NoForgetting bool // cannot park Reap by Env.Forgetting
 	NoStanding   bool // no fences, allows and reviews
 	NoAudits     bool // lines of audit cannot be read
 	NoDamage     bool
+	NoOnce       bool // this kind of transaction holds no values for ever
 	NoPoison     bool // a failed statement leaves a transaction usable
+	NoMigrations bool // every store has its tables
+	OneWriter    bool // transactions that write are never open at once
 	// MaxBody is the longest result body the engine keeps, in bytes; 0 means at
 	// least 17 MiB.
 	MaxBody int64
+	// Rounds is how many races against a reaper are run; 0 means 20.
+	Rounds int
 }
 
 // missing names what the harness lacks without an excuse.
@@ -129,6 +137,7 @@ func (h *Harness[T]) missing(f Features) []string {
 		{"Fence", h.Fence != nil || f.NoStanding},
 		{"Allow", h.Allow != nil || f.NoStanding},
 		{"Reviews", h.Reviews != nil || f.NoStanding},
+		{"Once", h.Once != nil || f.NoOnce},
 		{"Audits", h.Audits != nil || f.NoAudits},
 		{"Damage", h.Damage != nil || f.NoDamage},
 		{"FailStatement", h.FailStatement != nil || f.NoPoison},

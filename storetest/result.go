@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
@@ -90,6 +91,7 @@ func resultKeepsDigest[T any](f *fixture[T]) {
 // resultLarge: sizes at which columns, packets and pages are known to cut.
 func resultLarge[T any](f *fixture[T]) {
 	f.contract.MaxResponse = 20 << 20
+	f.contract.CommitWait = time.Minute // on a slow disk
 	for i, n := range []int{65_535, 65_536, 1 << 20, 17 << 20} {
 		if f.features.MaxBody > 0 && int64(n) > f.features.MaxBody {
 			continue

@@ -35,7 +35,7 @@ type property[T any] struct {
 func properties[T any]() []property[T] {
 	noStanding := func(f Features) bool { return f.NoStanding }
 	noExecuteIn := func(f Features) bool { return f.NoExecuteIn }
-	return []property[T]{
+	return append([]property[T]{
 		{"Seeds", seeds[T], nil},
 		{"HerdSharesOneEffect", herdSharesOneEffect[T], nil},
 		{"HerdSurvivesItsLeader", herdSurvivesItsLeader[T], nil},
@@ -117,5 +117,5 @@ func properties[T any]() []property[T] {
 		{"ExecuteInIsNotNested", executeInIsNotNested[T], noExecuteIn},
 		{"IdentityVersionAtRegister", identityVersionAtRegister[T], nil},
 		{"IdentityVersionAtFirstCall", identityVersionAtFirstCall[T], nil},
-	}
+	}, retentionProperties[T]()...)
 }

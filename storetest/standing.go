@@ -22,8 +22,9 @@ func (f *fixture[T]) allow(call refrain.Call) {
 	}
 }
 
-// fenceTimed: keys born until the fence's end plus skew and not found are late
-// retries, also after the fence was ended; what is found is answered as ever.
+// fenceTimed: keys born until the fence and not found are late retries, also
+// after it was ended; of those born within the skew behind it nobody can tell
+// while it stands. What is found is answered as ever.
 func fenceTimed[T any](f *fixture[T]) {
 	known := f.call(timed(epoch.Add(-time.Hour), 1), "one")
 	original := f.fresh(known)
@@ -31,7 +32,8 @@ func fenceTimed[T any](f *fixture[T]) {
 	f.fence(Fence{Until: epoch})
 	f.clock.set(edge)
 	f.replay(known, original)
-	f.refused(f.call(timed(edge, 2), "one"), "2", record.TooLate)
+	f.refused(f.call(timed(epoch, 2), "one"), "2", record.TooLate)
+	f.refused(f.call(timed(edge, 2), "one"), "2c", record.Recovering)
 	f.fresh(f.call(timed(edge.Add(time.Millisecond), 3), "one"))
 	f.effects(2)
 }

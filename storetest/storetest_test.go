@@ -27,6 +27,12 @@ func TestCases(t *testing.T) {
 		}
 		names = append(names, p.name)
 	}
+	for _, p := range keeperProperties[int]() {
+		if slices.Contains(names, p.name) {
+			t.Errorf("property %s is registered twice", p.name)
+		}
+		names = append(names, p.name)
+	}
 	next := 1
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
@@ -51,10 +57,10 @@ func TestCases(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	all := (&Harness[int]{}).missing(Features{})
-	if len(all) != 15 {
+	if len(all) != 16 {
 		t.Errorf("an empty harness lacks %v", all)
 	}
-	excused := Features{NoReopen: true, NoExecuteIn: true, NoStanding: true, NoAudits: true, NoDamage: true, NoPoison: true}
+	excused := Features{NoReopen: true, NoExecuteIn: true, NoStanding: true, NoAudits: true, NoDamage: true, NoPoison: true, NoOnce: true}
 	if got, want := (&Harness[int]{}).missing(excused), all[:6]; !slices.Equal(got, want) {
 		t.Errorf("with all excuses it lacks %v, want %v", got, want)
 	}
@@ -170,8 +176,6 @@ func (l lies) List(context.Context, record.Record, int) ([]record.Record, error)
 func (lies) Change(context.Context, record.Identity, func(record.Seen, time.Time) (record.Edit, error)) error {
 	return errors.ErrUnsupported
 }
-
-func (l lies) Forget(context.Context, int) (int, error) { return 0, nil }
 
 // sayings collects what a fixture would report.
 type sayings struct {

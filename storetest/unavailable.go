@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // closedStoreIsNoMiss: an error is never an empty lookup, so nothing runs.
@@ -31,7 +32,9 @@ func closedStoreIsNoMiss[T any](f *fixture[T]) {
 	errs := map[string]error{"Load": err}
 	_, errs["Find"] = f.Store.Find(f.ctx, original.Ref)
 	_, errs["List"] = f.Store.List(f.ctx, record.Record{}, 0)
-	_, errs["Forget"] = f.Store.Forget(f.ctx, 10)
+	_, errs["Reap"] = f.retention().Reap(f.ctx, upkeep.Reap{})
+	_, errs["Walk"] = f.retention().Walk(f.ctx, "", 10)
+	_, errs["Advance"] = f.retention().Advance(f.ctx)
 	rec := record.Record{Identity: identity(known), Ref: record.NewRef(epoch), State: record.Accepted, Created: epoch}
 	_, errs["Swap"] = f.Store.Swap(f.ctx, record.Record{}, rec)
 	for name, err := range errs {

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
+)
 
 // noArguments refuses arguments and says where what was meant belongs; hint is
 // "" where that cannot be told.
@@ -17,6 +21,6 @@ func noArguments(hint string) cobra.PositionalArgs {
 }
 
 // databaseHint is for who names the database without --db.
-const databaseHint = "the database is --db " + schemes
+const databaseHint = "the database is --db URL; known are: " + engine.Schemes
 
 func helpOf(cmd *cobra.Command) string { return "run: " + cmd.CommandPath() + " --help" }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/cmd/refrain/internal/shop"
 	"github.com/refrain-dev/refrain/refrainhttp"
 )
@@ -41,13 +42,13 @@ func (m *Main) runContract(ctx context.Context, from string, openAPI bool) error
 		return misused("give one of the two", "--url and --db name two sources")
 	}
 	var doc json.RawMessage
-	path, err := m.database()
+	at, err := m.database()
 	switch {
 	case from != "":
 		doc, err = fetch(ctx, from)
 	case err != nil:
-	case path != "":
-		doc, err = registered(ctx, path)
+	case at != nil:
+		doc, err = registered(ctx, at)
 	default:
 		doc, err = demoContract()
 	}
@@ -112,15 +113,12 @@ func (k *keeper) Write(p []byte) (int, error) {
 
 // registered are the contracts a database keeps, their horizons, and the
 // decision table of this binary.
-func registered(ctx context.Context, path string) (doc json.RawMessage, err error) {
-	db, err := openExisting(path)
+func registered(ctx context.Context, at engine.Place) (doc json.RawMessage, err error) {
+	db, err := openCurrent(ctx, at, brief)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(db, &err)
-	if err := current(ctx, db, path); err != nil {
-		return nil, err
-	}
 	stored, err := db.Contracts(ctx)
 	if err != nil {
 		return nil, err

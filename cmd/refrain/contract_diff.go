@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refrain-dev/refrain/cmd/refrain/internal/contracts"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 )
 
 func (m *Main) contractDiff() *cobra.Command {
@@ -18,7 +19,7 @@ func (m *Main) contractDiff() *cobra.Command {
 		Short: "Say what a change of contracts does to clients and records",
 		Long: `diff compares contracts per operation. OLD and NEW are each a file with a
 published contract, a list of them or a service's document, the address of a
-service, or a database, sqlite:PATH. Each change is compatible, incompatible, or
+service, or a database, as --db names it. Each change is compatible, incompatible, or
 needs somebody who agrees, which --yes says. Exit 1 if one is left that is not.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,11 +68,11 @@ func (m *Main) contractsOf(ctx context.Context, source string) ([]contracts.Publ
 	switch {
 	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
 		text, err = fetch(ctx, source)
-	case strings.HasPrefix(source, "sqlite:"):
-		named := Main{db: source}
-		var path string
-		if path, err = named.database(); err == nil {
-			text, err = registered(ctx, path)
+	case engine.Names(source):
+		var at engine.Place
+		if at, err = engine.Parse("the database", source); err == nil {
+			source = at.String()
+			text, err = registered(ctx, at)
 		}
 	default:
 		text, err = readFile(source)

@@ -31,7 +31,7 @@ records keep the deadlines they have. Other dimensions are refused: see rekey.`,
 }
 
 func (m *Main) runContractRegister(ctx context.Context, file string, agreed bool) (err error) {
-	path, err := m.named()
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (m *Main) runContractRegister(ctx context.Context, file string, agreed bool
 			return misused("publish it with a binary that validates it", "%w", err)
 		}
 	}
-	db, err := openCurrent(ctx, path)
+	db, err := openCurrent(ctx, at, brief)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (m *Main) runContractRegister(ctx context.Context, file string, agreed bool
 	case errors.Is(err, refrain.ErrShorterMemory):
 		return differs("if it is meant: --yes", "%w", err)
 	case errors.Is(err, refrain.ErrContractChanged):
-		return differs("stop its processes, then: refrain contract rekey --db sqlite:"+path+" --operation ID", "%w", err)
+		return differs("stop its processes, then: refrain contract rekey --db "+dbWord(at)+" --operation ID", "%w", err)
 	case err != nil:
 		return err
 	}

@@ -9,15 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/record"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // rekeyPatience is how long a rekey waits for the writers of a busy service.
 const rekeyPatience = time.Minute
 
 func (m *Main) contractRekey() *cobra.Command {
-	var r sqlite.Rekey
+	var r upkeep.Rekey
 	var added []string
 	var agreed bool
 	cmd := &cobra.Command{
@@ -51,8 +52,8 @@ It refuses if two records would become one, or while an attempt is under way.`,
 	return cmd
 }
 
-func (m *Main) runContractRekey(ctx context.Context, r sqlite.Rekey, agreed bool) (err error) {
-	path, err := m.named()
+func (m *Main) runContractRekey(ctx context.Context, r upkeep.Rekey, agreed bool) (err error) {
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
@@ -66,25 +67,19 @@ func (m *Main) runContractRekey(ctx context.Context, r sqlite.Rekey, agreed bool
 	case !agreed:
 		return misused("deploy the new contract with it, then add --yes", "rekey makes processes with the old contract refuse all calls")
 	}
-	if err := existing(path); err != nil {
-		return err
-	}
-	db, err := open(path, sqlite.Options{Busy: rekeyPatience})
+	db, err := openCurrent(ctx, at, engine.Options{Patience: rekeyPatience, Brief: true})
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
-	if err := current(ctx, db, path); err != nil {
-		return err
-	}
 	done, err := db.Rekey(ctx, r)
-	var refused *sqlite.RekeyError
+	var refused *upkeep.RekeyError
 	switch {
 	case errors.As(err, &refused):
 		return m.rekeyRefused(refused)
 	case errors.Is(err, record.ErrNotFound):
-		return differs("refrain contract --db sqlite:"+path+" shows what there is", "%w", err)
-	case errors.Is(err, sqlite.ErrRekey):
+		return differs("refrain contract --db "+dbWord(at)+" shows what there is", "%w", err)
+	case errors.Is(err, upkeep.ErrRekey):
 		return misused("the new identities must be what a contract can declare", "%w", err)
 	case err != nil:
 		return err
@@ -98,7 +93,7 @@ func (m *Main) runContractRekey(ctx context.Context, r sqlite.Rekey, agreed bool
 }
 
 // rekeyRefused lists the whole of what stands in the way.
-func (m *Main) rekeyRefused(refused *sqlite.RekeyError) error {
+func (m *Main) rekeyRefused(refused *upkeep.RekeyError) error {
 	if m.json {
 		doc := map[string]any{"collisions": orEmpty(refused.Collisions), "live": orEmpty(refused.Live)}
 		if err := printJSON(m.Stdout, doc); err != nil {

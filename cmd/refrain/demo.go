@@ -14,8 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/cmd/refrain/internal/shop"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func (m *Main) demo() *cobra.Command {
@@ -24,9 +25,11 @@ func (m *Main) demo() *cobra.Command {
 		Use:   "demo",
 		Short: "Serve a small shop whose orders are safe to retry",
 		Long: `demo serves an API on the real library, with a page to look at, and prints
-requests to copy and paste: orders, whose effect commits with its record, and
-quotes, whose handler commits for itself and can be told to fail. The database
-is demo.db in the user's cache directory unless --db or --ephemeral says
+requests to copy and paste: orders, whose effect commits with its record,
+quotes, whose handler commits for itself and can be told to fail, and payments,
+whose effect is a charge at a provider that can be told to fail. The provider
+listens on a port of its own on 127.0.0.1 and forgets everything with the
+process. The database is demo.db in the user's cache directory unless --db or --ephemeral says
 otherwise; an empty one is migrated. Anybody who reaches the address may use it.
 Stop it with an interrupt.`,
 		Args: noArguments(databaseHint),
@@ -48,7 +51,7 @@ func (m *Main) runDemo(ctx context.Context, f demoFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	path, remove, err := m.demoDatabase(f.ephemeral)
+	at, remove, err := m.demoDatabase(f.ephemeral)
 	if err != nil {
 		return err
 	}
@@ -58,85 +61,107 @@ func (m *Main) runDemo(ctx context.Context, f demoFlags) (err error) {
 		return misused("choose another --listen address; port 0 takes a free one", "%w", err)
 	}
 	defer listener.Close()
-	if err := demoable(ctx, path); err != nil {
+	if err := demoable(ctx, at); err != nil {
 		return err
 	}
 	var decisions shop.Decisions
-	db, err := open(path, sqlite.Options{Observer: &decisions})
+	db, err := at.Open(ctx, engine.Options{Observer: &decisions})
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
-	if err := m.prepare(ctx, db, path); err != nil {
+	if err := m.prepare(ctx, db, at); err != nil {
 		return err
 	}
-	config.Database = "sqlite:" + path
+	config.Database = at.String()
 	api, err := shop.New(ctx, db, config, &decisions)
 	if err != nil {
 		return err
+	}
+	run := []func(context.Context) error{api.Run, untilDone((&upkeep.Reaper{Store: db}).Run)}
+	watch, err := m.watch(ctx, db, f.witness)
+	if err != nil {
+		return err
+	}
+	if watch != nil {
+		run = append(run, watch)
 	}
 	signal.Ignore(syscall.SIGPIPE) // whoever has read the address may close the pipe; the demo goes on
 	base := "http://" + listener.Addr().String()
 	fmt.Fprintf(m.Stdout, "listening on %s\n", base)
 	m.printSamples(base, config.Database)
-	return serve(ctx, listener, api, drainFor+f.delay)
+	return beside(ctx, together(run...), func(ctx context.Context) error { return serve(ctx, listener, api, drainFor+f.delay) })
 }
 
-// demoDatabase is the path of the demo's file, and what removes it.
-func (m *Main) demoDatabase(ephemeral bool) (path string, remove func(), err error) {
+// together runs all until ctx ends or the first of them fails.
+func together(runs ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan error, len(runs))
+		for _, run := range runs {
+			go func() {
+				defer stop()
+				ended <- run(ctx)
+			}()
+		}
+		var err error
+		for range runs {
+			err = errors.Join(err, <-ended)
+		}
+		return err
+	}
+}
+
+// untilDone is a loop that is meant to end with its context.
+func untilDone(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := run(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	}
+}
+
+// beside serves while run works. Requests under way may wait for what run does, so
+// run is told to end after them; where it fails, serving ends, too.
+func beside(ctx context.Context, run, serve func(context.Context) error) error {
+	serving, fail := context.WithCancel(ctx)
+	defer fail()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		defer fail()
+		ended <- run(running)
+	}()
+	err := serve(serving)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// demoDatabase is where the demo works, and what removes it.
+func (m *Main) demoDatabase(ephemeral bool) (at engine.Place, remove func(), err error) {
 	remove = func() {}
 	if ephemeral {
 		if m.db != "" {
-			return "", nil, misused("give one of the two", "--ephemeral and --db name two databases")
+			return nil, nil, misused("give one of the two", "--ephemeral and --db name two databases")
 		}
 		dir, err := os.MkdirTemp("", "refrain-demo-")
-		return filepath.Join(dir, "demo.db"), func() { os.RemoveAll(dir) }, err
+		return engine.File(filepath.Join(dir, "demo.db")), func() { os.RemoveAll(dir) }, err
 	}
-	if path, err = m.database(); err != nil || path != "" {
-		return path, remove, err
+	if at, err = m.database(); err != nil || at != nil {
+		return at, remove, err
 	}
 	cache, err := m.CacheDir()
 	if err != nil {
-		return "", nil, unusable("name a file with --db "+schemes, "the default database: %w", err)
+		return nil, nil, unusable("name a database with --db", "the default database: %w", err)
 	}
 	dir := filepath.Join(cache, "refrain")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, unusable("name a file with --db "+schemes, "the default database: %w", err)
+		return nil, nil, unusable("name a database with --db", "the default database: %w", err)
 	}
-	return filepath.Join(dir, "demo.db"), remove, nil
-}
-
-// demoable refuses somebody else's database before it is opened as services do,
-// which would change its journal.
-func demoable(ctx context.Context, path string) (err error) {
-	if kept, err := journalOf(path); err != nil || kept != rollback {
-		return nil
-	}
-	db, err := openExisting(path)
-	if err != nil {
-		return err
-	}
-	defer closing(db, &err)
-	if isEmpty, err := empty(ctx, db); err != nil || isEmpty {
-		return err
-	}
-	return current(ctx, db, path)
-}
-
-// prepare migrates an empty database and says so; any other must be current.
-// Whether it is empty is asked first: another demo may migrate it meanwhile.
-func (m *Main) prepare(ctx context.Context, db *sqlite.DB, path string) error {
-	isEmpty, err := empty(ctx, db)
-	if err != nil {
-		return unusable("check that the file is a SQLite database", "read sqlite:%s: %w", path, err)
-	}
-	if isEmpty {
-		if err := db.Migrate(ctx); err != nil {
-			return err
-		}
-		fmt.Fprintf(m.Stderr, "migrated the empty database sqlite:%s\n", path)
-	}
-	return current(ctx, db, path)
+	return engine.File(filepath.Join(dir, "demo.db")), remove, nil
 }
 
 func (m *Main) printSamples(base, database string) {

@@ -16,6 +16,8 @@ type demoFlags struct {
 	replayFor, remember time.Duration
 	wait, skew, delay   time.Duration
 	maxExecution, lease time.Duration
+	async               bool
+	witness             string // file
 }
 
 var demoDefaults = demoFlags{
@@ -32,6 +34,8 @@ func (f *demoFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.wait, "wait", def.wait, "how long a duplicate waits for the first; 0s: not at all")
 	flags.DurationVar(&f.skew, "skew", 0, "tolerated clock difference to clients; 0s: none (default: 5m or a quarter of --remember-for, whichever is less)")
 	flags.DurationVar(&f.delay, "effect-delay", 0, "how long an order takes after its insert; 0s: no time")
+	flags.BoolVar(&f.async, "async", false, "answer a repeat of a payment that is not settled 202 with its state, at once, instead of waiting and 409")
+	flags.StringVar(&f.witness, "witness", "", "a `file` outside the database's backup: a database that comes back older is fenced")
 	flags.DurationVar(&f.maxExecution, "max-execution", def.maxExecution, "how long the handler of a quote may take")
 	flags.DurationVar(&f.lease, "lease", def.lease, "how long a quote's claim outlives its process; at least 1s")
 }
@@ -82,7 +86,7 @@ func (f demoFlags) config() (shop.Config, error) {
 		return shop.Config{}, err
 	}
 	c := shop.Config{ReplayFor: f.replayFor, RememberFor: f.remember, Wait: orNone(f.wait), Skew: orNone(f.skew), Delay: f.delay,
-		MaxExecution: f.maxExecution, Lease: f.lease}
+		MaxExecution: f.maxExecution, Lease: f.lease, Async: f.async}
 	for _, contract := range c.Contracts() {
 		if err := contract.Validate(); err != nil {
 			return c, misused("durations are written 90s, 5m, 24h", "%w", err)

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func (m *Main) doctor() *cobra.Command {
@@ -14,19 +15,19 @@ func (m *Main) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the settings that decide what the database can promise",
 		Long: `doctor opens an existing database as the engine does and reads the settings
-that decide durability, on the connection that writes. It never makes a file,
-and leaves one with a rollback journal as it is.`,
+that decide durability, on a connection that writes. It never makes a file or a
+table, and leaves a SQLite file with a rollback journal as it is.`,
 		Args: noArguments(databaseHint),
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.runDoctor(cmd.Context()) },
 	}
 }
 
 func (m *Main) runDoctor(ctx context.Context) (err error) {
-	path, err := m.named()
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
-	db, err := m.look(path)
+	db, err := m.look(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (m *Main) runDoctor(ctx context.Context) (err error) {
 	}
 	for i := range checks {
 		if checks[i].Setting == "schema" {
-			checks[i].Fix = schemaFix(path, status)
+			checks[i].Fix = schemaFix(at, status)
 		}
 	}
 	if err := m.printChecks(checks); err != nil {
@@ -54,22 +55,22 @@ func (m *Main) runDoctor(ctx context.Context) (err error) {
 		}
 	}
 	if failed > 0 {
-		return differs("each check that is not ok says what mends it", "%d of %d checks of sqlite:%s are not ok", failed, len(checks), path)
+		return differs("each check that is not ok says what mends it", "%d of %d checks of %s are not ok", failed, len(checks), at)
 	}
 	return nil
 }
 
 // schemaFix is the command that mends the schema of this very database.
-func schemaFix(path string, status sqlite.Status) string {
+func schemaFix(at engine.Place, status upkeep.Status) string {
 	if status.Version > status.Newest {
-		return "use the refrain binary that migrated it, or a later one"
+		return newerHint
 	}
-	return "refrain migrate --db sqlite:" + path
+	return "refrain migrate --db " + dbWord(at)
 }
 
-func (m *Main) printChecks(checks []sqlite.Check) error {
+func (m *Main) printChecks(checks []upkeep.Check) error {
 	if m.json {
-		return printJSON(m.Stdout, map[string][]sqlite.Check{"checks": checks})
+		return printJSON(m.Stdout, map[string][]upkeep.Check{"checks": checks})
 	}
 	for _, c := range checks {
 		mark := "ok    "

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 )
 
 func main() {
@@ -28,9 +30,10 @@ type Main struct {
 	Getenv         func(string) string
 	CacheDir       func() (string, error)
 
-	db      string // --db
-	json    bool   // --json
-	started bool   // a command runs: its arguments were right
+	db      string       // --db
+	at      engine.Place // what it names, once it was read
+	json    bool         // --json
+	started bool         // a command runs: its arguments were right
 }
 
 // Run runs one command line, without the program's name, and returns the exit
@@ -39,7 +42,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	root := m.root()
 	root.SetArgs(args)
 	if cmd, err := root.ExecuteContextC(ctx); err != nil {
-		f := diagnose(err, m.started, helpOf(cmd))
+		f := m.diagnose(err, helpOf(cmd))
 		f.print(m.Stderr)
 		return f.code
 	}
@@ -64,8 +67,9 @@ service is unreachable, unmigrated or newer than this binary.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
-	root.PersistentFlags().StringVar(&m.db, "db", "", "database, `sqlite:PATH` (or the environment's REFRAIN_DB)")
+	root.PersistentFlags().StringVar(&m.db, "db", "", "database, `URL`: sqlite:PATH, postgres://…, mysql://… (or the environment's REFRAIN_DB)")
 	root.PersistentFlags().BoolVar(&m.json, "json", false, "print one JSON document")
-	root.AddCommand(m.demo(), m.tour(), m.migrate(), m.contract(), m.ops(), m.doctor(), m.version())
+	root.AddCommand(m.demo(), m.tour(), m.migrate(), m.contract(), m.ops(), m.reap(), m.archive(),
+		m.fence(), m.review(), m.rebuild(), m.verify(), m.once(), m.doctor(), m.version())
 	return root
 }

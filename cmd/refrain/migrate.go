@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func (m *Main) migrate() *cobra.Command {
@@ -14,8 +15,9 @@ func (m *Main) migrate() *cobra.Command {
 		Use:   "migrate [up|status|sql]",
 		Short: "Make or update Refrain's tables",
 		Long: `migrate brings the database to this binary's schema; up is what it does when
-nothing is said. status only looks and leaves the file's journal as it is: exit
-0 current, 1 behind, 3 newer or unreachable. sql prints the statements that up runs on an empty database.`,
+nothing is said. status only looks and leaves the database as it is: exit 0
+current, 1 behind, 3 newer or unreachable. sql prints the statements that up runs
+on an empty database of the engine that --db names, by default SQLite.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.migrateUp(cmd.Context()) },
 	}
@@ -37,11 +39,11 @@ nothing is said. status only looks and leaves the file's journal as it is: exit
 }
 
 func (m *Main) migrateUp(ctx context.Context) (err error) {
-	path, err := m.named()
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
-	db, err := open(path, sqlite.Options{Readers: 1})
+	db, err := at.Open(ctx, brief)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (m *Main) migrateUp(ctx context.Context) (err error) {
 		return err
 	}
 	if before.Version > before.Newest {
-		return newer(path, before)
+		return newer(at, before)
 	}
 	if err := db.Migrate(ctx); err != nil {
 		return err
@@ -59,23 +61,23 @@ func (m *Main) migrateUp(ctx context.Context) (err error) {
 	if m.json {
 		return printJSON(m.Stdout, struct {
 			From int `json:"from"`
-			sqlite.Status
-		}{before.Version, sqlite.Status{Version: before.Newest, Newest: before.Newest}})
+			upkeep.Status
+		}{before.Version, upkeep.Status{Version: before.Newest, Newest: before.Newest}})
 	}
 	if before.Version == before.Newest {
-		_, err = fmt.Fprintf(m.Stdout, "sqlite:%s is at version %d already\n", path, before.Version)
+		_, err = fmt.Fprintf(m.Stdout, "%s is at version %d already\n", at, before.Version)
 		return err
 	}
-	_, err = fmt.Fprintf(m.Stdout, "migrated sqlite:%s from version %d to %d\n", path, before.Version, before.Newest)
+	_, err = fmt.Fprintf(m.Stdout, "migrated %s from version %d to %d\n", at, before.Version, before.Newest)
 	return err
 }
 
 func (m *Main) migrateStatus(ctx context.Context) (err error) {
-	path, err := m.named()
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
-	db, err := m.look(path)
+	db, err := m.look(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -93,17 +95,24 @@ func (m *Main) migrateStatus(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case status.Version > status.Newest:
-		return newer(path, status)
+		return newer(at, status)
 	case status.Version < status.Newest:
-		return differs("run: refrain migrate --db sqlite:"+path, "sqlite:%s is behind: version %d of %d", path, status.Version, status.Newest)
+		return differs(migrateHint(at), "%s is behind: version %d of %d", at, status.Version, status.Newest)
 	}
 	return nil
 }
 
 func (m *Main) migrateSQL() error {
-	if m.json {
-		return printJSON(m.Stdout, map[string]string{"sql": sqlite.Schema()})
+	at, err := m.database()
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprint(m.Stdout, sqlite.Schema())
+	if at == nil {
+		at = engine.File("")
+	}
+	if m.json {
+		return printJSON(m.Stdout, map[string]string{"sql": at.Schema()})
+	}
+	_, err = fmt.Fprint(m.Stdout, at.Schema())
 	return err
 }

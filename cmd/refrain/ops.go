@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refrain-dev/refrain/record"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 func (m *Main) ops() *cobra.Command {
@@ -19,12 +19,12 @@ func (m *Main) ops() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(m.opsList(), m.opsShow(), m.opsResolve())
+	cmd.AddCommand(m.opsList(), m.opsExternal(), m.opsShow(), m.opsResolve())
 	return cmd
 }
 
 func (m *Main) opsList() *cobra.Command {
-	var q sqlite.Query
+	var q upkeep.Query
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List unfinished and disputed actions, oldest first",
@@ -65,8 +65,8 @@ func stateOf(rec record.Record) string {
 	return rec.State.String()
 }
 
-func (m *Main) runOpsList(ctx context.Context, q sqlite.Query) (err error) {
-	path, err := m.named()
+func (m *Main) runOpsList(ctx context.Context, q upkeep.Query) (err error) {
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (m *Main) runOpsList(ctx context.Context, q sqlite.Query) (err error) {
 	if q.Limit < 1 || q.Limit > 1000 {
 		return misused("from 1 to 1000", "--limit is %d", q.Limit)
 	}
-	db, err := openCurrent(ctx, path)
+	db, err := openCurrent(ctx, at, brief)
 	if err != nil {
 		return err
 	}
@@ -100,129 +100,6 @@ func (m *Main) runOpsList(ctx context.Context, q sqlite.Query) (err error) {
 		}
 	}
 	return nil
-}
-
-func (m *Main) opsShow() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show REF",
-		Short: "Show what is known of an action, and what operators did",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return m.runOpsShow(cmd.Context(), args[0]) },
-	}
-}
-
-// opDetail is all that may be shown of an action.
-type opDetail struct {
-	op
-	Actor         string         `json:"actor,omitempty"`
-	CreatedAt     time.Time      `json:"created_at"`
-	LeaseUntil    *time.Time     `json:"lease_until,omitempty"`
-	FinalAt       *time.Time     `json:"final_at,omitempty"`
-	ReplayUntil   *time.Time     `json:"replay_until,omitempty"`
-	RememberUntil *time.Time     `json:"remember_until,omitempty"`
-	Answer        *answer        `json:"answer,omitempty"`
-	Evidence      []answer       `json:"evidence,omitempty"` // answers that contradict it
-	Audits        []sqlite.Audit `json:"audits"`
-}
-
-// answer is a result without its body.
-type answer struct {
-	State  string `json:"state"`
-	Status int    `json:"status,omitempty"`
-	Effect string `json:"effect,omitempty"`
-}
-
-func answerOf(r record.Result) answer {
-	state := record.Confirmed
-	if r.Rejected {
-		state = record.Rejected
-	}
-	return answer{state.String(), r.Status, r.Effect}
-}
-
-func (m *Main) runOpsShow(ctx context.Context, ref string) (err error) {
-	path, err := m.named()
-	if err != nil {
-		return err
-	}
-	db, err := openCurrent(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer closing(db, &err)
-	rec, now, err := db.Standing(ctx, ref)
-	if err != nil {
-		return notFound(ref, err)
-	}
-	detail := opDetail{
-		op: opOf(rec, now), Actor: rec.Actor, CreatedAt: rec.Created, LeaseUntil: known(rec.Lease), FinalAt: known(rec.Final),
-		ReplayUntil: known(rec.ReplayUntil), RememberUntil: known(rec.RememberUntil),
-	}
-	if rec.State.Final() {
-		a := answerOf(rec.Result)
-		detail.Answer = &a
-	}
-	for _, e := range rec.Evidence {
-		detail.Evidence = append(detail.Evidence, answerOf(e))
-	}
-	if detail.Audits, err = db.Audits(ctx, ref); err != nil {
-		return err
-	}
-	detail.Audits = orEmpty(detail.Audits)
-	if m.json {
-		return printJSON(m.Stdout, detail)
-	}
-	return m.printOp(detail)
-}
-
-func (m *Main) printOp(d opDetail) error {
-	line := func(name string, value any) { fmt.Fprintf(m.Stdout, "%-15s %s\n", name, oneLine(fmt.Sprint(value))) }
-	at := func(name string, t *time.Time) {
-		if t != nil {
-			line(name, t.Format(time.RFC3339Nano))
-		}
-	}
-	line("ref", d.Ref)
-	line("operation", d.Operation)
-	line("scope", d.Scope)
-	line("state", d.State)
-	line("attempts", d.Attempts)
-	if d.Actor != "" {
-		line("actor", d.Actor)
-	}
-	at("created", &d.CreatedAt)
-	at("lease until", d.LeaseUntil)
-	at("final", d.FinalAt)
-	at("replay until", d.ReplayUntil)
-	at("remember until", d.RememberUntil)
-	if d.Answer != nil {
-		line("answer", d.Answer)
-	}
-	for _, e := range d.Evidence {
-		line("evidence", e)
-	}
-	for _, a := range d.Audits {
-		line("audit", fmt.Sprintf("%s %s by %s: %s (%s)", a.At.Format(time.RFC3339), a.Action, a.By, a.Reason, a.Detail))
-	}
-	return nil
-}
-
-func (a answer) String() string {
-	s := a.State
-	if a.Status != 0 {
-		s += fmt.Sprintf(" %d", a.Status)
-	}
-	if a.Effect != "" {
-		s += " " + a.Effect
-	}
-	return s
-}
-
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // notFound ends a command about an action that is not there.

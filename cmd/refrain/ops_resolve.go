@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/record"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // resolution is what a person decided of an action.
@@ -32,7 +31,12 @@ func (m *Main) opsResolve() *cobra.Command {
 		Short: "Decide an outcome that nobody can know, or that is disputed",
 		Long: `resolve makes an action final: later repeats get the answer given here. It is for
 accepted, unknown and disputed actions; one that is under way is left alone, a
-final one stays as it is. The audit keeps the name and the reason.`,
+final one stays as it is. The audit keeps the name and the reason.
+
+Where the action waits for an external operation, the operation is left to its
+service, which adopts the decision and settles its own rows by it; nothing of it
+is submitted any more. A disputed operation is decided with its action; rows of
+the service are not corrected by that.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.ref = args[0]
@@ -86,7 +90,7 @@ func mediaType(body []byte) string {
 }
 
 func (m *Main) runOpsResolve(ctx context.Context, r resolution) (err error) {
-	path, err := m.named()
+	at, err := m.named()
 	if err != nil {
 		return err
 	}
@@ -94,14 +98,17 @@ func (m *Main) runOpsResolve(ctx context.Context, r resolution) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openCurrent(ctx, path)
+	db, err := openCurrent(ctx, at, brief)
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
 	rec, err := db.Find(ctx, r.ref)
+	if errors.Is(err, record.ErrNotFound) {
+		return notAction(ctx, db, r.ref)
+	}
 	if err != nil {
-		return notFound(r.ref, err)
+		return err
 	}
 	policy, err := policyOf(ctx, db, rec.Identity.Operation)
 	if err != nil {
@@ -110,18 +117,8 @@ func (m *Main) runOpsResolve(ctx context.Context, r resolution) (err error) {
 	if int64(len(result.Body)) > policy.MaxResult {
 		return misused("give a shorter one", "--body has %d bytes, the contract keeps %d", len(result.Body), policy.MaxResult)
 	}
-	var refused error
-	var edit record.Edit
-	err = db.Change(ctx, rec.Identity, func(seen record.Seen, now time.Time) (record.Edit, error) {
-		if seen.Record != nil && seen.Record.Ref != r.ref { // forgotten and begun anew meanwhile
-			seen.Record = nil
-		}
-		if past := record.Expire(seen, now).Put; past != nil { // as it is listed
-			seen.Record = past
-		}
-		edit, refused = record.Resolve(seen, now, result, policy, r.by, r.reason)
-		return edit, refused
-	})
+	d := decision{resolution: r, result: result, policy: policy}
+	edit, refused, err := d.write(ctx, db, rec.Identity)
 	switch {
 	case errors.Is(refused, record.ErrNotFound):
 		return notFound(r.ref, refused)
@@ -138,7 +135,7 @@ func (m *Main) runOpsResolve(ctx context.Context, r resolution) (err error) {
 }
 
 // policyOf is what the stored contract says, so that the memory is the published one.
-func policyOf(ctx context.Context, db *sqlite.DB, operation string) (record.Policy, error) {
+func policyOf(ctx context.Context, db engine.Database, operation string) (record.Policy, error) {
 	stored, err := db.Contracts(ctx)
 	if err != nil {
 		return record.Policy{}, err

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/shop"
 )
 
 // Output rules, the same for every command:
@@ -51,24 +54,46 @@ func unusable(hint, format string, args ...any) error {
 
 // diagnose gives an error without one its exit code and its hint. What fails
 // before a command runs is the command line's fault, and help is what helps.
-func diagnose(err error, started bool, help string) *failure {
+func (m *Main) diagnose(err error, help string) *failure {
 	var f *failure
+	var unfit *engine.Error
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.As(err, &unfit) && unfit.Usage:
+		return &failure{exitUsage, err, unfit.Hint}
+	case unfit != nil:
+		return &failure{exitDatabase, err, unfit.Hint}
 	case errors.Is(err, refrain.ErrNewerSchema):
-		return &failure{exitDatabase, err, "use the refrain binary that migrated it, or a later one"}
+		return &failure{exitDatabase, err, newerHint}
 	case errors.Is(err, refrain.ErrNotMigrated):
-		return &failure{exitDatabase, err, "run: refrain migrate --db sqlite:PATH"}
-	case !started:
+		return &failure{exitDatabase, err, migrateHint(m.at)}
+	case !m.started:
 		return &failure{exitUsage, err, help}
 	}
-	return &failure{exitDatabase, err, "check the file, its directory and its permissions; then: refrain doctor --db sqlite:PATH"}
+	hint := engine.Helps(err)
+	if hint == "" {
+		hint = "check the database, its directory or server and its permissions; then: refrain doctor --db " + dbWord(m.at)
+	}
+	return &failure{exitDatabase, err, hint}
 }
 
 func (f *failure) print(w io.Writer) {
 	said := strings.TrimPrefix(f.err.Error(), "refrain: ") // the library's errors begin with it, too
-	fmt.Fprintf(w, "refrain: %s\nhint: %s\n", oneLine(said), f.hint)
+	fmt.Fprintf(w, "refrain: %s\nhint: %s\n", discreet(oneLine(said)), f.hint)
+}
+
+// passwords are those of URLs, whoever repeated them.
+var passwords = regexp.MustCompile(`(\w+://[^\s:/@"]*):[^\s"]*@`)
+
+func discreet(s string) string { return passwords.ReplaceAllString(s, "$1:…@") }
+
+// dbWord is a place as a word of a POSIX shell; of none, what stands for it.
+func dbWord(at engine.Place) string {
+	if at == nil {
+		return "URL"
+	}
+	return shop.Word(at.String())
 }
 
 // oneLine keeps a text of several parts on its line, and away from the terminal:

@@ -10,9 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/enginetest"
 )
 
 // demoOf is a demo in a process of its own.
@@ -67,7 +70,7 @@ func (d *demoOf) send(method, target, key, body string) answered {
 
 func (d *demoOf) quote(key, body string) answered { return d.send("POST", "/v1/quotes", key, body) }
 
-// begin sends a quote and returns when another process of the file sees it under way.
+// begin sends a quote and returns when another process of the database sees it under way.
 func (d *demoOf) begin(seenBy *demoOf, key, body string) <-chan answered {
 	d.t.Helper()
 	answer := make(chan answered, 1)
@@ -95,8 +98,10 @@ func (d *demoOf) reaches(key, state string) {
 // TestTerminatedWithAQuoteUnderWay: the demo takes no new request, answers the
 // one under way, and what it answered is remembered.
 func TestTerminatedWithAQuoteUnderWay(t *testing.T) {
-	t.Parallel()
-	db := "sqlite:" + filepath.Join(t.TempDir(), "demo.db")
+	enginetest.Each(t, enginetest.Engines, terminated)
+}
+
+func terminated(t *testing.T, db string) {
 	d := startDemo(t, "--db", db)
 	const body = `{"text":"A","delay_ms":1500}`
 	first := d.begin(d, "q", body)
@@ -129,11 +134,11 @@ func TestTerminatedWithAQuoteUnderWay(t *testing.T) {
 }
 
 // TestQuotesOfTwoProcesses: a duplicate in the other process waits and is told
-// that the first is in progress, while the file can be written; once the first
+// that the first is in progress, while the database can be written; once the first
 // process is dead and its lease past, that the outcome is unknown.
-func TestQuotesOfTwoProcesses(t *testing.T) {
-	t.Parallel()
-	db := "sqlite:" + filepath.Join(t.TempDir(), "demo.db")
+func TestQuotesOfTwoProcesses(t *testing.T) { enginetest.Each(t, enginetest.Engines, quotesOfTwo) }
+
+func quotesOfTwo(t *testing.T, db string) {
 	args := []string{"--db", db, "--lease", "1s", "--wait", "400ms"}
 	one, other := startDemo(t, args...), startDemo(t, args...)
 	const body = `{"text":"A","fail":"hang"}`
@@ -174,6 +179,49 @@ func TestQuotesOfTwoProcesses(t *testing.T) {
 		t.Errorf("after the lease the retry got %+v", told)
 	}
 	other.reaches("q", "unknown")
+}
+
+// TestDuplicatesOfTwoProcesses: however many times an order is sent, to whichever
+// of two processes, there is one.
+func TestDuplicatesOfTwoProcesses(t *testing.T) {
+	enginetest.Each(t, enginetest.Engines, duplicatesOfTwo)
+}
+
+func duplicatesOfTwo(t *testing.T, db string) {
+	const rounds, duplicates = 20, 50
+	args := []string{"--db", db, "--wait", "30s"}
+	processes := []*demoOf{startDemo(t, args...), startDemo(t, args...)}
+	for round := range rounds {
+		key, body := fmt.Sprint("intent-", round), fmt.Sprintf(`{"sku":"A","quantity":%d}`, round+1)
+		var answers [duplicates]answered
+		gate := make(chan struct{})
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				<-gate
+				answers[i] = processes[i%2].send("POST", "/v1/orders", key, body)
+			})
+		}
+		close(gate)
+		all.Wait()
+		first, fresh := processes[0].send("POST", "/v1/orders", key, body), 0
+		for _, a := range answers {
+			switch {
+			case a.err != nil || a.status != http.StatusCreated || a.body != first.body:
+				t.Fatalf("round %d: answered %+v, and %+v", round, a, first)
+			case a.header.Get("Idempotent-Replayed") == "":
+				fresh++
+			}
+		}
+		if fresh != 1 || first.header.Get("Idempotent-Replayed") != "true" {
+			t.Fatalf("round %d: %d answers are the first", round, fresh)
+		}
+	}
+	for _, p := range processes {
+		if a := p.send("GET", "/v1/orders", "", ""); !strings.HasPrefix(a.body, fmt.Sprintf(`{"count":%d,`, rounds)) {
+			t.Errorf("listed %.60s, want %d", a.body, rounds)
+		}
+	}
 }
 
 // TestUsedAddress: where another service has the address, no database was made.

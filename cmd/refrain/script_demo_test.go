@@ -86,8 +86,8 @@ func quit(ts *testscript.TestScript, neg bool, args []string) {
 var knownRef = regexp.MustCompile(`op_[0-9a-z]{29}`)
 
 // paste reads what the demo printed as a person does: the comment says what the
-// request below it is answered, and REF in a command stands for the ref of the
-// answer before it.
+// request below it is answered, and REF in it or in a command stands for the ref
+// of the answer before it.
 func paste(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: paste, after serve")
@@ -102,7 +102,7 @@ func paste(ts *testscript.TestScript, neg bool, args []string) {
 		case strings.HasPrefix(line, "refrain "):
 			ts.Check(ts.Exec("sh", "-c", strings.Replace(line, "REF", ref, 1)))
 		case strings.HasPrefix(line, "curl "):
-			status, body := send(ts, fromCurl(ts, line))
+			status, body := send(ts, fromCurl(ts, strings.Replace(line, "REF", ref, 1)))
 			if status != said {
 				ts.Fatalf("%s\nanswered %s, said %s", line, status, said)
 			}

@@ -2,13 +2,19 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"net/url"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/enginetest"
+	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/sqlite"
 )
 
@@ -20,29 +26,79 @@ func TestMain(m *testing.M) {
 // commands, too. Beside testscript's own words the scripts know:
 //
 //	code N PROGRAM ARG…      runs it and demands exit code N
-//	sql FILE STATEMENT       runs a statement of somebody else's on a database
+//	sql DB STATEMENT         runs a statement of somebody else's on a database, a file's
+//	                         path or a URL; of ours it names {record}, {operation},
+//	                         {migration} and {key}
 //	rollback FILE STATEMENT  the same, on a file that keeps a rollback journal
-//	ref NAME FILE KEY        sets $NAME to the ref of the record with that key
+//	ref NAME DB KEY          sets $NAME to the ref of the record with that key
 //	serve ARG…               starts refrain demo with ARG…, waits until it is ready,
 //	                         sets $URL, keeps what it printed as demo.out
 //	paste                    does what the demo printed, in order
 //	http METHOD URL [FIELD… -- BODY]   sends a request and prints the answer
 //	keep NAME                sets $NAME to the ref the last http printed
+//	user                     makes a user who may only look, and sets $LOOKER to $DB for it
 //	quit                     ends the demo as a service manager does; it must exit 0
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
+	testscript.Run(t, scripts("testdata/script", nil))
+}
+
+// TestEveryScript runs testdata/every on every engine, and TestServerScript
+// testdata/server on the servers, with $DB the name of a new database, $ENGINE its
+// scheme, and $USER and $HOST where a server is.
+func TestEveryScript(t *testing.T)  { onEngines(t, enginetest.Engines, "testdata/every") }
+func TestServerScript(t *testing.T) { onEngines(t, enginetest.Servers, "testdata/server") }
+
+func onEngines(t *testing.T, engines []string, dir string) {
+	t.Parallel()
+	for _, scheme := range engines {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			enginetest.URL(t, scheme) // skips or fails where there is no server
+			p := scripts(dir, func(e *testscript.Env) error {
+				e.Setenv("ENGINE", scheme)
+				if scheme == "sqlite" {
+					e.Setenv("DB", "sqlite:shop.db")
+					return nil
+				}
+				db, remove, err := enginetest.New(scheme)
+				if err != nil {
+					return err
+				}
+				e.Defer(func() {
+					if err := remove(); err != nil {
+						e.T().Log(err)
+						e.T().FailNow()
+					}
+				})
+				e.Setenv("DB", db)
+				server := enginetest.Server(scheme)
+				e.Setenv("HOST", server.Host)
+				e.Setenv("USER", server.User.String())
+				return nil
+			})
+			p.Condition = func(cond string) (bool, error) { return cond == scheme, nil }
+			testscript.Run(t, p)
+		})
+	}
+}
+
+func scripts(dir string, setup func(*testscript.Env) error) testscript.Params {
+	return testscript.Params{
+		Dir:                dir,
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
 			e.Setenv("TMPDIR", e.WorkDir+"/.tmp")
-			return nil
+			if setup == nil {
+				return nil
+			}
+			return setup(e)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"code": code, "sql": sql, "rollback": rollbackJournal, "ref": ref, "serve": serveDemo, "paste": paste, "http": request, "keep": keepRef, "quit": quit,
+			"code": code, "sql": sqlCommand, "rollback": rollbackJournal, "ref": ref, "serve": serveDemo, "paste": paste, "http": request, "keep": keepRef, "quit": quit, "user": user,
 		},
-	})
+	}
 }
 
 func code(ts *testscript.TestScript, neg bool, args []string) {
@@ -63,25 +119,72 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func sql(ts *testscript.TestScript, neg bool, args []string) {
+func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: sql FILE STATEMENT")
+		ts.Fatalf("usage: sql DB STATEMENT")
+	}
+	u, err := url.Parse(args[0])
+	ts.Check(err)
+	words := []string{"{record}", "refrain_record", "{operation}", "refrain_operation", "{migration}", "refrain_migration", "{key}", "`key`"}
+	switch u.Scheme {
+	case "postgres":
+		schema := u.Query().Get("refrain_schema") + "."
+		words = []string{"{record}", schema + "record", "{operation}", schema + "operation", "{migration}", schema + "migration", "{key}", "key"}
+	case "mysql":
+	default:
+		words[5], words[7] = "refrain_schema", "CAST(key AS TEXT)"
+	}
+	statement := strings.NewReplacer(words...).Replace(args[1])
+	if engine.Names(args[0]) && u.Scheme != "sqlite" {
+		ts.Check(enginetest.Run(u, statement))
+		return
 	}
 	ctx := context.Background()
-	db, err := sqlite.Open(ts.MkAbs(args[0]))
+	db, err := sqlite.Open(ts.MkAbs(strings.TrimPrefix(args[0], "sqlite:")))
 	ts.Check(err)
-	ts.Check(errors.Join(db.Setup(ctx, args[1]), db.Close(ctx)))
+	ts.Check(errors.Join(db.Setup(ctx, statement), db.Close(ctx)))
 }
 
 func ref(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: ref NAME FILE KEY")
+		ts.Fatalf("usage: ref NAME DB KEY")
+	}
+	at := engine.Place(engine.File(ts.MkAbs(strings.TrimPrefix(args[1], "sqlite:"))))
+	if !strings.HasPrefix(args[1], "sqlite:") {
+		var err error
+		at, err = engine.Parse("the script", args[1])
+		ts.Check(err)
 	}
 	ctx := context.Background()
-	db, err := sqlite.Open(ts.MkAbs(args[1]))
+	db, err := at.Open(ctx, brief)
 	ts.Check(err)
-	var found string
-	err = db.Reader().QueryRowContext(ctx, `SELECT ref FROM refrain_record WHERE key = ?`, []byte(args[2])).Scan(&found)
+	all, err := db.List(ctx, record.Record{}, 1000)
 	ts.Check(errors.Join(err, db.Close(ctx)))
-	ts.Setenv(args[0], found)
+	for _, rec := range all {
+		if rec.Identity.Key == args[2] {
+			ts.Setenv(args[0], rec.Ref)
+			return
+		}
+	}
+	ts.Fatalf("no record has the key %s", args[2])
+}
+
+// user makes a user with no privileges but to look at its database, and sets
+// $LOOKER to the database's URL for it.
+func user(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: user")
+	}
+	u, err := url.Parse(ts.Getenv("DB"))
+	ts.Check(err)
+	name := "looker_" + strings.ToLower(rand.Text()[:16])
+	if u.Scheme == "postgres" {
+		ts.Check(enginetest.Run(u, "CREATE ROLE "+name+" LOGIN"))
+	} else {
+		ts.Check(enginetest.Run(u, "CREATE USER "+name, "GRANT SELECT ON "+strings.TrimPrefix(u.Path, "/")+".* TO "+name))
+	}
+	ts.Defer(func() { ts.Check(enginetest.Run(u, "DROP USER "+name)) })
+	looker := *u
+	looker.User = url.User(name)
+	ts.Setenv("LOOKER", looker.String())
 }

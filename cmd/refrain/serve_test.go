@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -42,8 +43,35 @@ func TestServeCutsOff(t *testing.T) {
 	if err := <-answered; err == nil {
 		t.Error("the request was answered")
 	}
-	f := diagnose(err, true, "")
+	f := (&Main{started: true}).diagnose(err, "")
 	if err == nil || f.code != exitDatabase || !strings.Contains(f.hint, "refrain ops list") || !strings.HasPrefix(f.Error(), "requests under way were cut off after 20ms") {
 		t.Errorf("serve returned %v", err)
+	}
+}
+
+// TestBesideEndsInOrder: what requests wait for goes on until they are answered,
+// and its failure ends serving.
+func TestBesideEndsInOrder(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	run := func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	}
+	var early error
+	running := make(chan context.Context, 1)
+	err := beside(ctx, func(ctx context.Context) error { running <- ctx; return run(ctx) }, func(ctx context.Context) error {
+		<-ctx.Done()
+		early = (<-running).Err()
+		return nil
+	})
+	if err != nil || early != nil {
+		t.Errorf("ended with %v, %v while requests were under way", err, early)
+	}
+	broken := errors.New("broken")
+	err = beside(context.Background(), func(context.Context) error { return broken }, run)
+	if !errors.Is(err, broken) {
+		t.Errorf("ended with %v, want %v", err, broken)
 	}
 }

@@ -32,6 +32,7 @@ type bench struct {
 	dir      string
 	rounds   int
 	duration time.Duration
+	only     string
 	out      io.Writer
 }
 
@@ -40,6 +41,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 7, "rounds per number of callers")
 	flag.DurationVar(&b.duration, "duration", 1200*time.Millisecond, "length of one case in one round")
 	dir := flag.String("dir", "", "directory for the databases (default: a temporary one)")
+	flag.StringVar(&b.only, "only", "", "run this suite alone: full, normal, web, prints, postgres, mysql or external")
 	flag.Parse()
 	if err := b.run(context.Background(), *dir); err != nil {
 		log.Fatal(err)
@@ -53,10 +55,21 @@ func (b bench) run(ctx context.Context, dir string) (err error) {
 	defer os.RemoveAll(b.dir)
 	fmt.Fprintf(b.out, "`go run ./bench %s` in proof/, %s, %d cores, %s/%s, %s.\n\n", strings.Join(os.Args[1:], " "),
 		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
-	for _, suite := range []func(context.Context) error{b.full, b.normal, b.web, b.prints} {
-		if err := suite(ctx); err != nil {
-			return err
+	ran := false
+	for _, suite := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"full", b.full}, {"normal", b.normal}, {"web", b.web}, {"prints", b.prints}, {"postgres", b.postgres}, {"mysql", b.mysql}, {"external", b.external}} {
+		if b.only != "" && b.only != suite.name {
+			continue
 		}
+		ran = true
+		if err := suite.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", suite.name, err)
+		}
+	}
+	if !ran {
+		return fmt.Errorf("there is no suite %q", b.only)
 	}
 	return nil
 }

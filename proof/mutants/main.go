@@ -2,13 +2,15 @@
 // It applies each small breakage named in proof/mutants.txt to a copy of one file,
 // lets go test see that copy in place of the original, and demands a red run.
 //
-//	go run ./proof/mutants [-only id] [-list] [-p 2] [-timeout 1m]
+//	go run ./proof/mutants [-file name] [-only id] [-sample n [-seed text]] [-list] [-p 2] [-timeout 1m]
 //
+// A sample is another one every day, or with every seed.
 // It exits with 1 when a mutant survives, no longer applies, does not build, or hangs.
 package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -42,6 +44,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	parallel := flags.Int("p", 2, "mutants at a time")
 	timeout := flags.Duration("timeout", time.Minute, "limit of one mutant's test run")
 	root := flags.String("root", "", "root of the tree (default: the directory above that holds go.work)")
+	sample := flags.Int("sample", 0, "try only so many, drawn by the seed (0: all)")
+	seed := flags.String("seed", time.Now().UTC().Format(time.DateOnly), "what a sample is drawn by")
 	file := flags.String("file", "proof/mutants.txt", "the mutants, relative to the root")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -59,6 +63,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	mutants, err := load(filepath.Join(*root, filepath.FromSlash(*file)), *only)
 	if err != nil {
 		return err
+	}
+	if *sample > 0 && *sample < len(mutants) {
+		fmt.Fprintf(stdout, "%d of %d mutants, seed %s\n", *sample, len(mutants), *seed)
+		mutants = draw(mutants, *sample, *seed)
 	}
 	if *list {
 		return printList(stdout, mutants)
@@ -97,6 +105,20 @@ func load(name, only string) ([]mutant, error) {
 		return nil, fmt.Errorf("%s: no mutant named %q", filepath.Base(name), only)
 	}
 	return mutants, nil
+}
+
+// draw picks n mutants by the seed and leaves them in their order.
+func draw(mutants []mutant, n int, seed string) []mutant {
+	ticket := func(m mutant) string {
+		sum := sha256.Sum256([]byte(seed + " " + m.ID))
+		return string(sum[:])
+	}
+	tickets := make([]string, len(mutants))
+	for i, m := range mutants {
+		tickets[i] = ticket(m)
+	}
+	slices.Sort(tickets)
+	return slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return ticket(m) >= tickets[n] })
 }
 
 // all tries every mutant, n at a time; results come in the order of the mutants.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,5 +105,32 @@ func TestParse(t *testing.T) {
 		if _, err := parse(strings.NewReader(text)); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	var all []mutant
+	for i := range 50 {
+		all = append(all, mutant{ID: fmt.Sprint("m", i)})
+	}
+	monday, tuesday := draw(all, 10, "monday"), draw(all, 10, "tuesday")
+	ids := func(mutants []mutant) (ids []string) {
+		for _, m := range mutants {
+			ids = append(ids, m.ID)
+		}
+		return ids
+	}
+	if len(monday) != 10 || len(tuesday) != 10 {
+		t.Fatalf("drew %d and %d, want 10", len(monday), len(tuesday))
+	}
+	if slices.Equal(ids(monday), ids(tuesday)) {
+		t.Error("two seeds drew the same")
+	}
+	if !slices.Equal(ids(monday), ids(draw(all, 10, "monday"))) {
+		t.Error("one seed drew two samples")
+	}
+	if len(all) != 50 || all[7].ID != "m7" {
+		t.Error("drawing changed what it drew from")
 	}
 }

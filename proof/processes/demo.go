@@ -28,11 +28,15 @@ type Demo struct {
 	err    error         // its exit, once ended is closed
 }
 
-// Launch starts a demo on the SQLite file at path. It does not wait until the
-// process serves. The process ends with the test at the latest.
+// Launch starts a demo on the SQLite file at path, or on the database that a URL
+// names. It does not wait until the process serves. The process ends with the test
+// at the latest.
 func Launch(t testing.TB, path string, args ...string) *Demo {
 	t.Helper()
-	args = append([]string{"demo", "--listen", "127.0.0.1:0", "--db", "sqlite:" + path}, args...)
+	if !strings.Contains(path, "://") {
+		path = "sqlite:" + path
+	}
+	args = append([]string{"demo", "--listen", "127.0.0.1:0", "--db", path}, args...)
 	d := &Demo{cmd: exec.Command(Program(t), args...), first: make(chan string, 1), ended: make(chan struct{})}
 	d.cmd.Stderr = &d.stderr
 	stdout, err := d.cmd.StdoutPipe()

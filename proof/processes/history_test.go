@@ -2,7 +2,6 @@ package processes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -107,22 +106,6 @@ func attempt[T any](executor refrain.Executor[T], call refrain.Call, next task, 
 	}))
 }
 
-func answered(out refrain.Outcome, err error) output {
-	switch {
-	case err == nil && out.Replayed:
-		return output{replayed, string(out.Body)}
-	case err == nil:
-		return output{executed, string(out.Body)}
-	case errors.Is(err, refrain.ErrKeyReused):
-		return output{told: conflict}
-	case errors.Is(err, refrain.ErrInProgress):
-		return output{told: inProgress}
-	case errors.Is(err, refrain.ErrUnavailable), errors.Is(err, refrain.ErrNotExecuted):
-		return output{told: notRun}
-	}
-	return output{told: lost}
-}
-
 // tally counts what a history's calls were told.
 func tally(history []porcupine.Operation) (counts [lost + 1]int) {
 	for _, op := range history {
@@ -134,18 +117,9 @@ func tally(history []porcupine.Operation) (counts [lost + 1]int) {
 // check demands that the history is linearizable and worth checking.
 func check(t *testing.T, name string, w work, history []porcupine.Operation) {
 	t.Helper()
-	m := model.ToModel()
-	if result := porcupine.CheckOperationsTimeout(m, history, patience); result != porcupine.Ok {
-		t.Errorf("%s: the history is %s", name, result)
-		for _, part := range byIdentity(history) {
-			if porcupine.CheckOperations(m, part) {
-				continue
-			}
-			for _, op := range part {
-				t.Logf("%d-%d client %d %s", op.Call, op.Return, op.ClientId, m.DescribeOperation(op.Input, op.Output))
-			}
-			return
-		}
+	if err := judge(history); err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
 	}
 	counts := tally(history)
 	if counts[executed] == 0 || counts[replayed] == 0 || counts[conflict] == 0 || counts[executed] > w.keys {

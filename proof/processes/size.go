@@ -20,6 +20,14 @@ func Size(small, short, full int) int {
 	return short
 }
 
+// Heavy skips a proof that takes long where REFRAIN_PROOF is not set.
+func Heavy(t *testing.T) {
+	t.Helper()
+	if Size(0, 1, 1) == 0 {
+		t.Skip("skipped: REFRAIN_PROOF is not set")
+	}
+}
+
 // Random is a source of choices, seeded by REFRAIN_SEED or the clock. The seed
 // is printed.
 func Random(t *testing.T) *rand.Rand {

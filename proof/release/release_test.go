@@ -21,7 +21,10 @@ const (
 // tags are the modules we publish, by the tag that publishes them.
 var tags = map[string]string{
 	version:                  "go.mod",
+	"mysql/" + version:       "mysql/go.mod",
+	"postgres/" + version:    "postgres/go.mod",
 	"sqlite/" + version:      "sqlite/go.mod",
+	"watermill/" + version:   "watermill/go.mod",
 	"cmd/refrain/" + version: "cmd/refrain/go.mod",
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,8 +13,6 @@ import (
 	"github.com/refrain-dev/refrain/proof/processes"
 	"github.com/refrain-dev/refrain/sqlite"
 )
-
-func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
 
 const (
 	workers = 50
@@ -83,7 +80,7 @@ func TestTwoProcessesUnderLoad(t *testing.T) {
 	all.Go(func() {
 		cleaner, err := sqlite.Open(path)
 		for ; err == nil && ctx.Err() == nil; cleanings++ {
-			_, err = cleaner.Forget(context.WithoutCancel(ctx), 100)
+			_, err = forget(context.WithoutCancel(ctx), cleaner)
 		}
 		if err = errors.Join(err, cleaner.Close(context.Background())); err != nil {
 			t.Errorf("cleaning meanwhile: %v", err)

@@ -36,7 +36,7 @@ func (g *gate) create(w http.ResponseWriter, r *http.Request, put func() error) 
 // while its first request still runs; many more come over two instances on one
 // store. One effect, one set of bytes, and nobody meets anything half-written.
 func TestDuplicatesWhileTheFirstRuns(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		duplicates := processes.Size(12, 30, 50)
 		large := strings.Repeat("several KiB ", 700)
 		var run *gate
@@ -103,7 +103,7 @@ func TestDuplicatesWhileTheFirstRuns(t *testing.T) {
 // TestPollWhileTheFirstRuns: who does not wait is told "in progress" as long as
 // the first request runs, by either way of asking, and the whole result after.
 func TestPollWhileTheFirstRuns(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		run := newGate()
 		s := open(t, newEngine, guard, orders, run.create)
 		first := make(chan answer, 1)
@@ -131,7 +131,7 @@ func TestPollWhileTheFirstRuns(t *testing.T) {
 // TestOtherAmountUnderOneKey: another request under a key is never executed and
 // never gets the first one's result, whenever it comes.
 func TestOtherAmountUnderOneKey(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		t.Run("after completion", func(t *testing.T) {
 			s := open(t, newEngine, guard, orders, create)
 			first := s.post("k", order)
@@ -217,7 +217,7 @@ func TestOtherAmountUnderOneKey(t *testing.T) {
 // TestForgettingSparesWhatRuns: cleaning, in a loop and long past every
 // deadline, takes nothing away from a request under way.
 func TestForgettingSparesWhatRuns(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		run := newGate()
 		slow := true
 		s := open(t, newEngine, guard, orders, func(w http.ResponseWriter, r *http.Request, put func() error) error {
@@ -239,7 +239,7 @@ func TestForgettingSparesWhatRuns(t *testing.T) {
 		go func() {
 			total := 0
 			for range 20 {
-				n, _ := s.store.Forget(context.Background(), 5)
+				n, _ := forget(context.Background(), s.store)
 				total += n
 			}
 			forgetting <- total
@@ -253,7 +253,7 @@ func TestForgettingSparesWhatRuns(t *testing.T) {
 		if n := <-forgetting; n == 0 {
 			t.Error("nothing was forgotten: the trial shows nothing")
 		}
-		if _, err := s.store.Forget(t.Context(), 100); err != nil {
+		if _, err := forget(t.Context(), s.store); err != nil {
 			t.Error(err)
 		}
 		wantReplay(t, s.post("slow", order), made)

@@ -18,15 +18,12 @@ import (
 // nobody is told that it was; known results are still replayed; the retry after
 // it has healed runs one time.
 func TestStoreThatRefuses(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		at := &clock{now: noon}
-		store := newEngine(t, at.Now)
-		if f, ok := store.(*file); ok { // an engine that does not wait long for the lock
-			store = openFile(t, f.path, f.now, 50*time.Millisecond)
-		}
+		store, refuse := newEngine(t, at.Now).refusing(t)
 		s := serve(t, store, at, guard, orders, create)
 		known := s.post("known", order)
-		release := store.refuse(t)
+		release := refuse()
 		for range 3 {
 			a := s.post("k", order)
 			wantProblem(t, a, 503, "store-unavailable")
@@ -47,7 +44,7 @@ func TestStoreThatRefuses(t *testing.T) {
 // TestStoreThatIsGone: no lookup is possible, so nothing is executed, replayed
 // or called unknown to the store.
 func TestStoreThatIsGone(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		runs := 0
 		s := open(t, newEngine, guard, orders, func(w http.ResponseWriter, r *http.Request, put func() error) error {
 			runs++
@@ -58,7 +55,9 @@ func TestStoreThatIsGone(t *testing.T) {
 		switch store := s.store.(type) {
 		case *memory:
 			err = store.Close()
-		case *file:
+		case interface {
+			Close(ctx context.Context) error
+		}:
 			err = store.Close(context.Background())
 		}
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // TestWithoutKey: no two requests without a key ever share a record.
 func TestWithoutKey(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		optional := orders
 		optional.KeyOptional = true
 		malformed := []string{"Idempotency-Key:", "Idempotency-Key:    ", `Idempotency-Key: ""`, `Idempotency-Key: "`}
@@ -48,7 +48,7 @@ func TestWithoutKey(t *testing.T) {
 // TestKeyLength: 1 to 255 bytes as decoded, whatever the scope; above it a
 // clear refusal; keys that differ at the end are two.
 func TestKeyLength(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		widest := guard
 		widest.Principal = func(*http.Request) (refrain.Scope, error) {
 			return refrain.Tenant(strings.Repeat("%", 255)).Subject(strings.Repeat("&", 255)), nil
@@ -84,7 +84,7 @@ func TestKeyLength(t *testing.T) {
 // TestQuotedKey: the quoted and the bare form are one key; the stored one is
 // decoded, and the handler finds the field as it was sent.
 func TestQuotedKey(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		sent := ""
 		h := func(w http.ResponseWriter, r *http.Request, put func() error) error {
 			sent = strings.Join(r.Header["Idempotency-Key"], "|")
@@ -140,7 +140,7 @@ func TestQuotedKey(t *testing.T) {
 
 // TestKeysAreBytes: no letter case, no trimming, no decoding joins two keys.
 func TestKeysAreBytes(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		s := open(t, newEngine, guard, orders, create)
 		keys := []string{`"AbC"`, `"aBc"`, `"k"`, `"k "`, `" k"`, `"a%62c"`, `"abc"`, `"%C3%A9"`, `"e"`, `"1"`, `"01"`, `"1.0"`}
 		for _, key := range keys {
@@ -155,7 +155,7 @@ func TestKeysAreBytes(t *testing.T) {
 // TestFailedAttemptFreesItsKey: an outcome that is not recorded leaves no row,
 // for every form of key, and the retry runs at once.
 func TestFailedAttemptFreesItsKey(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		for _, key := range []string{
 			"plain", "MiXeD", `"quoted"`, `"with \"escapes\" and \\"`, strings.Repeat("k", 255), "0198c6b2-7c1e-7000-8000-3f1d8f9a2b11", "a/b:c",
 		} {

@@ -16,7 +16,7 @@ import (
 // TestClientLeaves: at whatever step of a run the client closes its socket, the
 // effect happens, its result is kept and the retry gets it.
 func TestClientLeaves(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		for _, step := range []string{"before the effect", "after the effect", "while answering", "before COMMIT"} {
 			t.Run(step, func(t *testing.T) {
 				var left atomic.Bool
@@ -67,7 +67,7 @@ func TestClientLeaves(t *testing.T) {
 // TestClientLeavesTheLine: a client that leaves before its handler has begun,
 // because another action holds the writer, has nothing executed for it.
 func TestClientLeavesTheLine(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		run, gated := newGate(), atomic.Bool{}
 		gated.Store(true)
 		h := func(w http.ResponseWriter, r *http.Request, put func() error) error {
@@ -112,7 +112,7 @@ func TestClientLeavesTheLine(t *testing.T) {
 // TestWaiterLeaves: a client that leaves while it waits for somebody else's run
 // leaves nothing behind.
 func TestWaiterLeaves(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		run := newGate()
 		s := open(t, newEngine, guard, orders, run.create)
 		first := make(chan answer, 1)
@@ -136,7 +136,7 @@ func TestWaiterLeaves(t *testing.T) {
 // TestHandlerThatDoesNotReturn: a panic of any kind and runtime.Goexit store
 // nothing, show nothing, hold nothing, and the retry executes.
 func TestHandlerThatDoesNotReturn(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		for name, tt := range map[string]struct {
 			end    func(w http.ResponseWriter)
 			logged bool

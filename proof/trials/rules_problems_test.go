@@ -142,7 +142,7 @@ func TestRulesOfExpiry(t *testing.T) {
 		t.Error("the new action has the old one's ref")
 	}
 	wantProblem(t, s.post(timed, order), 412, "retry-too-late") // and a timed one is refused
-	if _, err := s.store.Forget(t.Context(), 100); err != nil {
+	if _, err := forget(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
 	wantProblem(t, s.post(timed, order), 412, "retry-too-late")

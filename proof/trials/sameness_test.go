@@ -50,7 +50,7 @@ func TestSameRequestOrAnother(t *testing.T) {
 		{"a name of the query twice", [4]string{"POST", "/orders?a=1&a=2", "{}", jsonType}, [4]string{"POST", "/orders?a=2&a=1", "{}", jsonType}, false},
 		{"query names reordered", [4]string{"POST", "/orders?a=1&b=2", "{}", jsonType}, [4]string{"POST", "/orders?b=2&a=1", "{}", jsonType}, true},
 	}
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		at := &clock{now: noon}
 		store := newEngine(t, at.Now)
 		for n, tt := range cases {
@@ -77,7 +77,7 @@ func TestSameRequestOrAnother(t *testing.T) {
 // TestOneKeyManyPlaces: a key means something in its tenant and operation
 // alone; hosts are one place, and a trace header is no key.
 func TestOneKeyManyPlaces(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		s := open(t, newEngine, guard, orders, create)
 		carts := orders
 		carts.Operation = "carts.create"

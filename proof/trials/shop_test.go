@@ -3,21 +3,18 @@ package trials
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/refrain-dev/refrain"
-	"github.com/refrain-dev/refrain/memstore"
+	"github.com/refrain-dev/refrain/proof/engines"
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/refrainhttp"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // handler is a guarded handler of any engine: put makes one business row.
@@ -26,12 +23,20 @@ type handler func(w http.ResponseWriter, r *http.Request, put func() error) erro
 // engine is what a trial needs of one, whatever its transaction's type.
 type engine interface {
 	record.Store
+	upkeep.Retention
 	guarded(g refrainhttp.Guard, c refrain.Contract, h handler) http.Handler
 	rows(t *testing.T) int
 	// again is another instance on the same store, as another process has one.
 	again(t *testing.T) engine
-	// refuse makes the store refuse until release is called.
-	refuse(t *testing.T) (release func())
+	// refusing is an instance that does not wait for long, and what makes the
+	// store refuse to write until release is called.
+	refusing(t *testing.T) (impatient engine, refuse func() (release func()))
+}
+
+// forget reaps what is due and returns how many records that were.
+func forget(ctx context.Context, store upkeep.Retention) (int, error) {
+	done, err := (&upkeep.Reaper{Store: store, Rest: -1}).Once(ctx)
+	return done.Forgotten, err
 }
 
 // clock is the store's time; the trial moves it.
@@ -54,119 +59,16 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-type memory struct {
-	*memstore.DB
-	made    atomic.Int64
-	refuses *atomic.Bool
-}
-
-func newMemory(t *testing.T, now func() time.Time) engine {
-	refuses := new(atomic.Bool)
-	return &memory{refuses: refuses, DB: memstore.New(memstore.Options{Now: now, Commit: func() error {
-		if refuses.Load() {
-			return io.ErrShortWrite
-		}
-		return nil
-	}})}
-}
-
-func (m *memory) guarded(g refrainhttp.Guard, c refrain.Contract, h handler) http.Handler {
-	return refrainhttp.Handle(g, m.DB, c, func(w http.ResponseWriter, r *http.Request, tx memstore.Tx) error {
-		return h(w, r, func() error { return tx.Put("orders", fmt.Sprint(m.made.Add(1)), nil) })
-	})
-}
-
-func (m *memory) rows(*testing.T) int {
-	n := 0
-	for range m.Scan("orders") {
-		n++
-	}
-	return n
-}
-
-func (m *memory) again(*testing.T) engine { return m }
-
-func (m *memory) refuse(*testing.T) func() {
-	m.refuses.Store(true)
-	return func() { m.refuses.Store(false) }
-}
-
-type file struct {
-	*sqlite.DB
-	path string
-	now  func() time.Time
-}
-
-func newFile(t *testing.T, now func() time.Time) engine {
-	return openFile(t, filepath.Join(t.TempDir(), "shop.db"), now, 5*time.Second)
-}
-
-func openFile(t *testing.T, path string, now func() time.Time, busy time.Duration) *file {
-	t.Helper()
-	db, err := sqlite.Open(path, sqlite.Options{Now: now, Normal: true, Busy: busy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Setup(t.Context(), `CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY)`); err != nil {
-		t.Fatal(err)
-	}
-	return &file{db, path, now}
-}
-
-func (f *file) guarded(g refrainhttp.Guard, c refrain.Contract, h handler) http.Handler {
-	return refrainhttp.Handle(g, f.DB, c, func(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
-		return h(w, r, func() error {
-			_, err := tx.ExecContext(r.Context(), `INSERT INTO orders DEFAULT VALUES`)
-			return err
-		})
-	})
-}
-
-func (f *file) rows(t *testing.T) int {
-	t.Helper()
-	var n int
-	if err := f.Reader().QueryRow(`SELECT count(*) FROM orders`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func (f *file) again(t *testing.T) engine { return openFile(t, f.path, f.now, 5*time.Second) }
-
-// refuse lets somebody else hold the write lock.
-func (f *file) refuse(t *testing.T) func() {
-	t.Helper()
-	other := openFile(t, f.path, f.now, 5*time.Second)
-	holding, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- other.Update(context.Background(), func(context.Context, sqlite.Tx) error {
-			close(holding)
-			<-release
-			return nil
-		})
-	}()
-	<-holding
-	return func() {
-		close(release)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// both runs a trial over every engine.
-func both(t *testing.T, trial func(t *testing.T, open func(*testing.T, func() time.Time) engine)) {
+// each runs a trial over every engine. On a server one shop is open at a time.
+func each(t *testing.T, trial func(t *testing.T, open func(*testing.T, func() time.Time) engine)) {
 	t.Parallel()
 	t.Run("memstore", func(t *testing.T) { t.Parallel(); trial(t, newMemory) })
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); trial(t, newFile) })
+	eachServer(t, func(t *testing.T, shop *engines.Shop) {
+		trial(t, func(t *testing.T, now func() time.Time) engine {
+			return connect(t, emptied(t, shop), session{now: now, busy: time.Minute}) // some answers have 70 MiB
+		})
+	})
 }
 
 // orders is the contract of most trials.

@@ -14,7 +14,7 @@ import (
 // TestUploadThatWaitsForContinue: who is refused on the header is never asked
 // for the body; everybody else once.
 func TestUploadThatWaitsForContinue(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		const size = 2 << 20
 		c := orders
 		c.MaxBody = size
@@ -62,7 +62,7 @@ func TestUploadThatWaitsForContinue(t *testing.T) {
 // TestUploadThatNeverComes: the server's read timeout ends the request; nothing
 // was executed and the key is free.
 func TestUploadThatNeverComes(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		s := open(t, newEngine, guard, orders, create)
 		srv := httptest.NewUnstartedServer(s.store.guarded(guard, orders, create))
 		srv.Config.ReadTimeout = 50 * time.Millisecond
@@ -88,7 +88,7 @@ func TestUploadThatNeverComes(t *testing.T) {
 // TestTruncatedRequest: a body that ends early is not executed and does not
 // spoil the key.
 func TestTruncatedRequest(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		s := open(t, newEngine, guard, orders, create)
 		for _, start := range []string{"Content-Length: 24\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"sk"} {
 			w := s.dial()
@@ -108,7 +108,7 @@ func TestTruncatedRequest(t *testing.T) {
 // with the route mounted as documented or without a method; other methods are
 // guarded where the contract lists them.
 func TestMethods(t *testing.T) {
-	both(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
+	each(t, func(t *testing.T, newEngine func(*testing.T, func() time.Time) engine) {
 		price := 1
 		show := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, price) }
 		s := open(t, newEngine, guard, orders, create)

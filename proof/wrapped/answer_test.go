@@ -4,21 +4,24 @@ package wrapped
 
 import (
 	"context"
+	"flag"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 func TestMain(m *testing.M) {
-	if !Serve() {
-		os.Exit(m.Run())
+	if Serve() {
+		return
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil { // they wait for leases, not for a processor
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
 
 // answer is what a client got; err says that it got none.
@@ -83,24 +86,6 @@ func wantCharge(t testing.TB, a answer, charge string, replayed bool) {
 	if a.err != nil || a.status != 201 || a.body != "charge "+charge || a.replayed() != replayed || a.problem() != "" {
 		t.Errorf("answer = %d %q %q (replayed %t) %v, want charge %s, replayed %t", a.status, a.problem(), a.body, a.replayed(), a.err, charge, replayed)
 	}
-}
-
-// scene is a migrated database and a file of effects.
-func scene(t testing.TB) Setting {
-	t.Helper()
-	dir := t.TempDir()
-	s := Setting{DB: filepath.Join(dir, "shop.db"), Effects: filepath.Join(dir, "effects"), Charge: "1"}
-	db, err := sqlite.Open(s.DB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // effects are the lines, one an effect: ref, attempt and fence.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/proof/engines"
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/refrainhttp"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // Step is a moment in the life of a guarded request.
@@ -26,20 +26,25 @@ type Step string
 // The steps at which a process can end or pause.
 const (
 	BeforeClaim     Step = "before the claim"
+	InClaim         Step = "in the claim"         // decided, its transaction open
 	AfterClaim      Step = "after the claim"      // committed, its guard not told yet
 	BeforeEffect    Step = "before the effect"    // in the handler
 	AfterEffect     Step = "after the effect"     // in the handler
+	InCompletion    Step = "in the completion"    // decided, its transaction open
 	AfterCompletion Step = "after the completion" // committed, the client not answered yet
 )
 
 // Setting is what one process is told.
 type Setting struct {
-	DB, Effects string
-	Charge      string         // what its effects are called
-	At          Step           // where Signal hits it, the first time it gets there
-	Signal      syscall.Signal // SIGKILL or SIGSTOP
-	Skew        time.Duration  // of its store's clock
-	Rerun       bool           // Contract.RerunLost
+	Engine  string
+	Place   engines.Place // of the records
+	Tenant  string
+	Effects string         // the file of effects
+	Charge  string         // what its effects are called
+	At      Step           // where Signal hits it, the first time it gets there
+	Signal  syscall.Signal // SIGKILL or SIGSTOP
+	Skew    time.Duration  // of its store's clock
+	Rerun   bool           // Contract.RerunLost
 }
 
 const settingVar = "REFRAIN_WRAPPED"
@@ -55,6 +60,10 @@ func (s Setting) contract() refrain.Contract {
 	}
 }
 
+func (s Setting) guard() refrainhttp.Guard {
+	return refrainhttp.Guard{Principal: func(*http.Request) (refrain.Scope, error) { return refrain.Tenant(s.Tenant), nil }}
+}
+
 // Serve is the life of a process that was started by a test: false in any other.
 func Serve() bool {
 	text := os.Getenv(settingVar)
@@ -65,19 +74,18 @@ func Serve() bool {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		panic(err)
 	}
-	db, err := sqlite.Open(s.DB, sqlite.Options{Normal: true, Now: func() time.Time { return time.Now().Add(s.Skew) }})
+	db, err := s.open()
 	if err != nil {
 		panic(err)
 	}
 	process := &process{Setting: s, Store: db}
-	guard := refrainhttp.Guard{Principal: func(*http.Request) (refrain.Scope, error) { return refrain.Tenant("north"), nil }}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(listener.Addr())
 	server := &http.Server{
-		Handler:           refrainhttp.Wrap(guard, process, s.contract(), http.HandlerFunc(process.charge)),
+		Handler:           refrainhttp.Wrap(s.guard(), process, s.contract(), http.HandlerFunc(process.charge)),
 		ReadHeaderTimeout: time.Minute,
 	}
 	go func() { // the parent's end is ours
@@ -115,6 +123,12 @@ func (p *process) Change(ctx context.Context, id record.Identity, decide func(re
 		edit, err := decide(seen, now)
 		if edit.Put != nil {
 			next = edit.Put.State
+		}
+		switch {
+		case first && next == record.Submitted:
+			p.reach(InClaim)
+		case next.Final():
+			p.reach(InCompletion)
 		}
 		return edit, err
 	})

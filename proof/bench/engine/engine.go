@@ -4,11 +4,9 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -86,13 +84,13 @@ func refuse(context.Context, sqlite.Tx) (refrain.Result, error) { return refrain
 
 // Replay asks for a preloaded record.
 func (e *Engine) Replay(ctx context.Context, preloaded int) error {
-	_, err := e.db.Execute(ctx, e.call(naked.Preloaded(mathrand.IntN(preloaded))), refuse)
+	_, err := e.db.Execute(ctx, e.call(naked.Preloaded(rand.IntN(preloaded))), refuse)
 	return err
 }
 
 // Conflict sends another request under a preloaded key.
 func (e *Engine) Conflict(ctx context.Context, preloaded int) error {
-	call := e.call(naked.Preloaded(mathrand.IntN(preloaded)))
+	call := e.call(naked.Preloaded(rand.IntN(preloaded)))
 	call.Input = []byte("another request")
 	_, err := e.db.Execute(ctx, call, refuse)
 	if errors.Is(err, refrain.ErrKeyReused) {
@@ -108,24 +106,10 @@ func (e *Engine) Cases(prefix, base string, preloaded int) []measure.Case {
 	return []measure.Case{
 		{Name: prefix + " execute", Base: base, Op: fresh},
 		{Name: prefix + " execute, time-ordered keys", Base: base, Op: func(ctx context.Context, _, _ int) error {
-			return e.Execute(ctx, uuidv7())
+			return e.Execute(ctx, naked.OrderedKey())
 		}},
 		{Name: prefix + " replay", Base: base, Op: replay},
 		{Name: prefix + " conflict", Base: base, Op: func(ctx context.Context, _, _ int) error { return e.Conflict(ctx, preloaded) }},
 		{Name: prefix + " replay beside 8 writers", Base: prefix + " replay", Op: replay, Beside: fresh, BesideCallers: 8},
 	}
-}
-
-// uuidv7 makes a key that bears its birth (RFC 9562 §5.7).
-func uuidv7() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	ms := time.Now().UnixMilli()
-	for i := range 6 {
-		b[i] = byte(ms >> (40 - 8*i))
-	}
-	b[6] = b[6]&0x0f | 0x70
-	b[8] = b[8]&0x3f | 0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

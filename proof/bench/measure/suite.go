@@ -190,12 +190,12 @@ func (s *series) add(r result) {
 
 func (s *series) row() Row {
 	return Row{
-		Ops:    spread(s.perSecond),
+		Ops:    Of(s.perSecond),
 		P50:    s.latency.Quantile(0.50),
 		P99:    s.latency.Quantile(0.99),
-		Allocs: spread(s.allocs).Median,
-		Bytes:  spread(s.bytes).Median,
-		Beside: spread(s.beside).Median,
+		Allocs: Of(s.allocs).Median,
+		Bytes:  Of(s.bytes).Median,
+		Beside: Of(s.beside).Median,
 		Errs:   s.errs,
 		Err:    s.err,
 		rounds: s.perSecond,
@@ -211,10 +211,11 @@ func ratio(ours, base []float64) Spread {
 			ratios = append(ratios, ours[i]/base[i])
 		}
 	}
-	return spread(ratios)
+	return Of(ratios)
 }
 
-func spread(values []float64) Spread {
+// Of is the spread of values; not numbers where there are none.
+func Of(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{math.NaN(), math.NaN(), math.NaN()}
 	}

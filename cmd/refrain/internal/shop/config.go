@@ -17,19 +17,22 @@ type Config struct {
 	// MaxExecution bounds the handler of a quote; Lease is how long its claim is
 	// held without a sign of its process.
 	MaxExecution, Lease time.Duration
+	// Async answers a repeat of a payment that is not settled with its state.
+	Async bool
 	// Database is the shop's as --db names it, for the commands the page shows.
 	Database string
 }
 
 // The shop's guarded actions.
 const (
-	orderOperation = "orders.create"
-	quoteOperation = "quotes.create"
+	orderOperation   = "orders.create"
+	quoteOperation   = "quotes.create"
+	paymentOperation = "payments.create"
 )
 
 // Contracts are the policies of the shop's guarded actions.
 func (c Config) Contracts() []refrain.Contract {
-	return []refrain.Contract{c.Contract(), c.quotes()}
+	return []refrain.Contract{c.Contract(), c.quotes(), c.payments()}
 }
 
 // Contract is the policy of orders.create, whose effect is in the database.
@@ -45,6 +48,13 @@ func (c Config) quotes() refrain.Contract {
 	quote := c.contract(quoteOperation)
 	quote.MaxExecution, quote.Lease = c.MaxExecution, c.Lease
 	return quote
+}
+
+// payments is the policy of payments.create, whose outcome is a provider's.
+func (c Config) payments() refrain.Contract {
+	payment := c.contract(paymentOperation)
+	payment.Async = c.Async
+	return payment
 }
 
 func (c Config) contract(operation string) refrain.Contract {

@@ -9,13 +9,12 @@ import (
 
 	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/refrainhttp"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // create is the guarded handler. The row it inserts, the record and the answer
 // commit together. An invalid order is answered without a write and without a
 // declaration, so its key stays free; a refusal is declared and recorded.
-func (s *Shop) create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) error {
+func (s *Shop) create(w http.ResponseWriter, r *http.Request, tx refrain.SQLTx) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
@@ -35,7 +34,7 @@ func (s *Shop) create(w http.ResponseWriter, r *http.Request, tx sqlite.Tx) erro
 	}
 	running, _ := refrain.CallFrom(r.Context())
 	o.ID = "ord_" + strings.ToLower(rand.Text())
-	_, err = tx.ExecContext(r.Context(), `INSERT INTO demo_order (order_id, tenant, sku, quantity, refrain_ref) VALUES (?, ?, ?, ?, ?)`,
+	_, err = tx.ExecContext(r.Context(), s.db.SQL(`INSERT INTO demo_order (order_id, tenant, sku, quantity, refrain_ref) VALUES (?, ?, ?, ?, ?)`),
 		o.ID, running.Scope.Get("tenant"), o.SKU, o.Quantity, running.Ref)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 func TestCreate(t *testing.T) {
@@ -195,7 +194,7 @@ func TestOrderCannotCommitForItself(t *testing.T) {
 	s := newShop(t)
 	var inside error
 	s.pause = func(ctx context.Context, _ time.Duration) error {
-		inside = s.db.Update(ctx, func(context.Context, sqlite.Tx) error { return nil })
+		inside = s.db.Update(ctx, func(context.Context, refrain.SQLTx) error { return nil })
 		return nil
 	}
 	wantStatus(t, s.order(t, north, "k", `{"sku":"A","quantity":1}`), http.StatusCreated)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -30,11 +32,11 @@ func (s *Shop) asksList(w http.ResponseWriter, r *http.Request) (tenant string, 
 	return tenant, limit, ok
 }
 
-// newest reads a tenant's rows by a query of (tenant, limit), whose last column
-// counts all of them; fields are where the others go.
+// newest reads a tenant's rows by a query of (tenant, tenant, limit), whose last
+// column counts all of them; fields are where the others go.
 func newest[T any](ctx context.Context, s *Shop, query, tenant string, limit int, fields func(*T) []any) (list []T, count int64, err error) {
 	list = []T{}
-	rows, err := s.db.Reader().QueryContext(ctx, query, tenant, limit)
+	rows, err := s.db.Reader().QueryContext(ctx, s.db.SQL(query), tenant, tenant, limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -48,6 +50,19 @@ func newest[T any](ctx context.Context, s *Shop, query, tenant string, limit int
 	}
 	return list, count, rows.Err()
 }
+
+// row reads one row. An id that is no text of this database's is nobody's: some
+// engines would refuse to compare it.
+func (s *Shop) row(ctx context.Context, query, id string, more ...any) interface{ Scan(...any) error } {
+	if !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
+		return nobody{}
+	}
+	return s.db.Reader().QueryRowContext(ctx, s.db.SQL(query), append([]any{id}, more...)...)
+}
+
+type nobody struct{}
+
+func (nobody) Scan(...any) error { return sql.ErrNoRows }
 
 // answerRow answers with what was read, or with why there is nothing.
 func answerRow(w http.ResponseWriter, row any, err error) {

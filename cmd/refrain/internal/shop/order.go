@@ -9,13 +9,13 @@ import (
 // orderSchema is the table of orders. The record's ref is stamped on each order,
 // so the business data itself says that an action made one order at most.
 const orderSchema = `CREATE TABLE IF NOT EXISTS demo_order (
-	n           INTEGER PRIMARY KEY,
-	order_id    TEXT NOT NULL UNIQUE,
-	tenant      TEXT NOT NULL,
-	sku         TEXT NOT NULL,
-	quantity    INTEGER NOT NULL CHECK (quantity > 0),
-	refrain_ref TEXT NOT NULL UNIQUE
-)`
+	n           {serial},
+	order_id    VARCHAR(64) NOT NULL UNIQUE,
+	tenant      VARCHAR(64) NOT NULL,
+	sku         VARCHAR(64) NOT NULL,
+	quantity    BIGINT NOT NULL CHECK (quantity > 0),
+	refrain_ref VARCHAR(64) NOT NULL UNIQUE
+){options}`
 
 // soldOut is the sku the shop refuses for good.
 const soldOut = "SOLD-OUT"

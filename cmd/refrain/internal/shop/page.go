@@ -36,6 +36,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return t.UTC().Format("2006-01-02 15:04:05")
 	},
+	"since": func(from, to time.Time) string { return to.Sub(from).Round(time.Millisecond).String() },
 	"scope": func(encoded string) string {
 		if plain, err := url.QueryUnescape(encoded); err == nil {
 			return plain
@@ -56,7 +57,10 @@ func (s *Shop) pageRoutes() {
 	s.mux.HandleFunc("GET "+problemPath, showProblems)
 	s.mux.HandleFunc("GET /style.css", file("text/css; charset=utf-8", styleCSS))
 	s.mux.HandleFunc("GET /live.js", file("text/javascript; charset=utf-8", liveJS))
-	s.mux.Handle("POST /try", new(http.CrossOriginProtection).Handler(http.HandlerFunc(s.try)))
+	s.mux.HandleFunc("GET "+providerPath, s.showProvider)
+	for path, form := range map[string]http.HandlerFunc{"/try": s.try, "/pay": s.tryPayment, providerPath: s.setProvider} {
+		s.mux.Handle("POST "+path, new(http.CrossOriginProtection).Handler(form))
+	}
 }
 
 func file(media string, content []byte) http.HandlerFunc {
@@ -83,6 +87,9 @@ type pageData struct {
 	Trial     *trial
 	Tenants   []tenantOrders
 	Quotes    []tenantQuotes
+	Payments  []tenantPayments
+	Provider  switchesDoc
+	Choices   choices
 	Waiting   []waiting
 	Records   []record.Record
 	Decisions []Decision
@@ -90,7 +97,7 @@ type pageData struct {
 }
 
 func (s *Shop) showPage(w http.ResponseWriter, r *http.Request) {
-	data := pageData{Trial: s.lastTrial(), Decisions: s.decisions.Last(shown), SoldOut: soldOut}
+	data := pageData{Trial: s.lastTrial(), Decisions: s.decisions.Last(shown), SoldOut: soldOut, Provider: s.till.describe(), Choices: offered}
 	var err error
 	for _, t := range tokens {
 		of := tenantOrders{Tenant: t.tenant}
@@ -98,11 +105,16 @@ func (s *Shop) showPage(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		data.Tenants = append(data.Tenants, of)
-		asked := tenantQuotes{Tenant: t.tenant}
-		if asked.Quotes, asked.Count, err = s.quotes(r.Context(), t.tenant, shown); err != nil {
+		quoted := tenantQuotes{Tenant: t.tenant}
+		if quoted.Quotes, quoted.Count, err = s.quotes(r.Context(), t.tenant, shown); err != nil {
 			break
 		}
-		data.Quotes = append(data.Quotes, asked)
+		data.Quotes = append(data.Quotes, quoted)
+		charged := tenantPayments{Tenant: t.tenant}
+		if charged.Payments, charged.Count, err = s.paymentsShown(r.Context(), t.tenant); err != nil {
+			break
+		}
+		data.Payments = append(data.Payments, charged)
 	}
 	if err == nil {
 		data.Waiting, err = s.waits(r.Context())

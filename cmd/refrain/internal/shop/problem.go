@@ -25,6 +25,8 @@ var (
 		"No order was made and nothing is remembered: the key stays free."}
 	badQuote = problem{"invalid-quote", http.StatusBadRequest, false, "The quote is not valid",
 		"It was refused before the guard saw it: nothing is remembered and the key stays free."}
+	badPayment = problem{"invalid-payment", http.StatusBadRequest, false, "The payment is not valid",
+		"Nothing was charged and nothing is remembered: the key stays free."}
 	badMedia = problem{"unsupported-media-type", http.StatusUnsupportedMediaType, false, "The media type is not supported",
 		"The shop reads JSON. Nothing is remembered: the key stays free."}
 	tooLong = problem{"too-long", http.StatusRequestEntityTooLarge, false, "The request is too long",
@@ -33,6 +35,8 @@ var (
 		"A list has 1 to 1000 entries."}
 	outOfStock = problem{"out-of-stock", http.StatusConflict, false, "The article is sold out",
 		"No order was made. The refusal is recorded: the same request gets it again."}
+	declined = problem{"payment-declined", http.StatusPaymentRequired, false, "The provider declined the charge",
+		"Nothing was charged. The refusal is recorded: the same request gets it again."}
 	quoteFailed = problem{"quote-failed", http.StatusInternalServerError, true, "The quote failed",
 		"Whether it was made is not known: the handler failed, and no status proves that nothing happened. The same request with the same key is told what is known."}
 	anonymous = problem{"unauthenticated", http.StatusUnauthorized, false, "Authentication is required",
@@ -44,7 +48,7 @@ var (
 )
 
 // problems are all of them, in the order of the page.
-var problems = []problem{badOrder, badQuote, badMedia, tooLong, badLimit, outOfStock, quoteFailed, anonymous, notFound, notReadable}
+var problems = []problem{badOrder, badQuote, badPayment, badMedia, tooLong, badLimit, outOfStock, declined, quoteFailed, anonymous, notFound, notReadable}
 
 // problemDoc is a problem document (RFC 9457).
 type problemDoc struct {
@@ -57,13 +61,17 @@ type problemDoc struct {
 
 // writeProblem answers with a problem; without a detail, with what it means.
 func writeProblem(w http.ResponseWriter, p problem, detail string) {
-	if detail == "" {
-		detail = p.Means
-	}
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	write(w, p.Status, "application/problem+json", problemDoc{problemPath + "#" + p.Name, p.Title, p.Status, detail, p.Retryable})
+	write(w, p.Status, "application/problem+json", p.document(detail))
+}
+
+func (p problem) document(detail string) problemDoc {
+	if detail == "" {
+		detail = p.Means
+	}
+	return problemDoc{problemPath + "#" + p.Name, p.Title, p.Status, detail, p.Retryable}
 }
 
 // writeJSON answers with one document. It is nobody's to cache.

@@ -10,13 +10,13 @@ import (
 
 // quoteSchema is the table of quotes. The ref is evidence: whoever has to decide
 // about an unknown outcome looks for it here.
-const quoteSchema = `CREATE TABLE IF NOT EXISTS quotes (
-	n           INTEGER PRIMARY KEY,
-	quote_id    TEXT NOT NULL UNIQUE,
-	tenant      TEXT NOT NULL,
-	text        TEXT NOT NULL,
-	refrain_ref TEXT NOT NULL UNIQUE
-)`
+const quoteSchema = `CREATE TABLE IF NOT EXISTS {quotes} (
+	n           {serial},
+	quote_id    VARCHAR(64) NOT NULL UNIQUE,
+	tenant      VARCHAR(64) NOT NULL,
+	text        VARCHAR(200) NOT NULL,
+	refrain_ref VARCHAR(64) NOT NULL UNIQUE
+){options}`
 
 const (
 	maxText  = 200 // characters

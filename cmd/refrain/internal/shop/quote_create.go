@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/refrain-dev/refrain"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // maxQuoteBody is the longest request for a quote in bytes.
@@ -79,8 +78,8 @@ func (s *Shop) quote(w http.ResponseWriter, r *http.Request) {
 func (s *Shop) insertQuote(ctx context.Context, text string) (quote, error) {
 	running, _ := refrain.CallFrom(ctx)
 	made := quote{ID: "qt_" + strings.ToLower(rand.Text()), Text: text, Ref: running.Ref}
-	err := s.db.Update(ctx, func(ctx context.Context, tx sqlite.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO quotes (quote_id, tenant, text, refrain_ref) VALUES (?, ?, ?, ?)`,
+	err := s.db.Update(ctx, func(ctx context.Context, tx refrain.SQLTx) error {
+		_, err := tx.ExecContext(ctx, s.db.SQL(`INSERT INTO {quotes} (quote_id, tenant, text, refrain_ref) VALUES (?, ?, ?, ?)`),
 			made.ID, running.Scope.Get("tenant"), made.Text, made.Ref)
 		return err
 	})

@@ -4,21 +4,25 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/enginetest"
 )
 
 // TestQuoteInAnotherProcess: a duplicate in another process waits for the first,
-// by polling: the file's writer is free all the while. Then it is told that the
+// by polling: the database's writer is free all the while. Then it is told that the
 // first is in progress, and once that has ended it gets the answer.
 func TestQuoteInAnotherProcess(t *testing.T) {
-	t.Parallel()
+	enginetest.Each(t, enginetest.Engines, quoteElsewhere)
+}
+
+func quoteElsewhere(t *testing.T, db string) {
 	const wait = 700 * time.Millisecond
-	path := filepath.Join(t.TempDir(), "shop.db")
+	at := enginetest.Place(t, db)
 	config := usual
 	config.Wait = wait
-	one, other := openShop(t, path, config), openShop(t, path, config)
+	one, other := openShop(t, at, config), openShop(t, at, config)
 	inside, release := make(chan struct{}), make(chan struct{})
 	one.pause = func(context.Context, time.Duration) error {
 		close(inside)

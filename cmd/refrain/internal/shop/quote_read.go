@@ -25,8 +25,8 @@ func (s *Shop) listQuotes(w http.ResponseWriter, r *http.Request) {
 
 // quotes reads the newest quotes and how many there are, in one snapshot.
 func (s *Shop) quotes(ctx context.Context, tenant string, limit int) (quotes []quote, count int64, err error) {
-	return newest(ctx, s, `SELECT quote_id, text, refrain_ref, (SELECT count(*) FROM quotes WHERE tenant = ?1)
-		FROM quotes WHERE tenant = ?1 ORDER BY n DESC LIMIT ?2`, tenant, limit,
+	return newest(ctx, s, `SELECT quote_id, text, refrain_ref, (SELECT count(*) FROM {quotes} WHERE tenant = ?)
+		FROM {quotes} WHERE tenant = ? ORDER BY n DESC LIMIT ?`, tenant, limit,
 		func(q *quote) []any { return []any{&q.ID, &q.Text, &q.Ref} })
 }
 
@@ -37,14 +37,13 @@ func (s *Shop) showQuote(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := quote{ID: r.PathValue("id")}
-	err := s.db.Reader().QueryRowContext(r.Context(), `SELECT text, refrain_ref FROM quotes WHERE quote_id = ? AND tenant = ?`,
-		q.ID, tenant).Scan(&q.Text, &q.Ref)
+	err := s.row(r.Context(), `SELECT text, refrain_ref FROM {quotes} WHERE quote_id = ? AND tenant = ?`, q.ID, tenant).Scan(&q.Text, &q.Ref)
 	answerRow(w, q, err)
 }
 
 // quoteOf is the quote an action made, "" for none.
 func (s *Shop) quoteOf(ctx context.Context, ref string) (id string, err error) {
-	err = s.db.Reader().QueryRowContext(ctx, `SELECT quote_id FROM quotes WHERE refrain_ref = ?`, ref).Scan(&id)
+	err = s.row(ctx, `SELECT quote_id FROM {quotes} WHERE refrain_ref = ?`, ref).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}

@@ -139,7 +139,7 @@ func TestQuoteThatFails(t *testing.T) {
 			t.Parallel()
 			config := usual
 			config.MaxExecution = 300 * time.Millisecond
-			s := openShop(t, t.TempDir()+"/shop.db", config)
+			s := openShop(t, newFile(t), config)
 			body := `{"text":"A","fail":"` + string(tt.fail) + `"}`
 			first, panicked := s.asksQuoteThatMayPanic(t, "q", body)
 			if panicked != (tt.status == 0) || !panicked && first.Code != tt.status {
@@ -182,7 +182,7 @@ func TestQuoteDelayEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	config := usual
 	config.MaxExecution = 100 * time.Millisecond
-	s := openShop(t, t.TempDir()+"/shop.db", config)
+	s := openShop(t, newFile(t), config)
 	began := time.Now()
 	wantProblem(t, s.asksQuote(t, north, "q", `{"text":"A","delay_ms":3600000}`), http.StatusInternalServerError, "quote-failed")
 	if took := time.Since(began); took > 30*time.Second {

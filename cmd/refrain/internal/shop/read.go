@@ -20,8 +20,8 @@ func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
 
 // orders reads the newest orders and how many there are, in one snapshot.
 func (s *Shop) orders(ctx context.Context, tenant string, limit int) (orders []order, count int64, err error) {
-	return newest(ctx, s, `SELECT order_id, sku, quantity, (SELECT count(*) FROM demo_order WHERE tenant = ?1)
-		FROM demo_order WHERE tenant = ?1 ORDER BY n DESC LIMIT ?2`, tenant, limit,
+	return newest(ctx, s, `SELECT order_id, sku, quantity, (SELECT count(*) FROM demo_order WHERE tenant = ?)
+		FROM demo_order WHERE tenant = ? ORDER BY n DESC LIMIT ?`, tenant, limit,
 		func(o *order) []any { return []any{&o.ID, &o.SKU, &o.Quantity} })
 }
 
@@ -32,7 +32,6 @@ func (s *Shop) show(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o := order{ID: r.PathValue("id")}
-	err := s.db.Reader().QueryRowContext(r.Context(), `SELECT sku, quantity FROM demo_order WHERE order_id = ? AND tenant = ?`,
-		o.ID, tenant).Scan(&o.SKU, &o.Quantity)
+	err := s.row(r.Context(), `SELECT sku, quantity FROM demo_order WHERE order_id = ? AND tenant = ?`, o.ID, tenant).Scan(&o.SKU, &o.Quantity)
 	answerRow(w, o, err)
 }

@@ -43,13 +43,16 @@ func TestPrincipal(t *testing.T) {
 			{method: "POST", target: "/v1/quotes", key: "k", media: "application/json", body: `{"text":"A"}`},
 			{method: "GET", target: "/v1/quotes"},
 			{method: "GET", target: "/v1/quotes/qt_x"},
+			{method: "POST", target: "/v1/payments", key: "k", media: "application/json", body: annas},
+			{method: "GET", target: "/v1/payments"},
+			{method: "GET", target: "/v1/payments/pay_x"},
 			{method: "GET", target: "/v1/operations?operation=orders.create", key: "k"},
 			{method: "GET", target: "/v1/operations/op_x"},
 		} {
 			q.token = authorization
 			w := s.answers(t, q)
 			name := "unauthenticated" // the shop's own
-			if q.target == "/v1/operations?operation=orders.create" || q.target == "/v1/operations/op_x" || q.target == "/v1/orders" && q.method == "POST" {
+			if q.target == "/v1/operations?operation=orders.create" || q.target == "/v1/operations/op_x" || (q.target == "/v1/orders" || q.target == "/v1/payments") && q.method == "POST" {
 				name = "principal-missing" // the guard's
 			}
 			wantProblem(t, w, http.StatusUnauthorized, name)

@@ -3,6 +3,7 @@ package shop
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -11,17 +12,17 @@ import (
 type Sample struct {
 	Shows   string            `json:"shows"`
 	Method  string            `json:"method,omitempty"`
-	URL     string            `json:"url,omitempty"`
+	URL     string            `json:"url,omitempty"` // REF is the ref of the answer before it
 	Header  map[string]string `json:"header,omitempty"`
 	Body    string            `json:"body,omitempty"`
 	Status  int               `json:"status,omitempty"`
-	Command string            `json:"command,omitempty"` // REF is the ref of the answer before it
+	Command string            `json:"command,omitempty"` // REF as in URL
 }
 
-// Samples shows the guarantee, first of orders, then of quotes, to be sent in
-// order to the shop at base. Each call uses fresh keys.
+// Samples shows the guarantee, of orders, of quotes, then of payments, to be sent
+// in order to the shop at base. Each call uses fresh keys.
 func Samples(base, database string) []Sample {
-	return append(orderSamples(base), quoteSamples(base, database)...)
+	return slices.Concat(orderSamples(base), quoteSamples(base, database), paymentSamples(base, database))
 }
 
 func orderSamples(base string) []Sample {
@@ -52,7 +53,7 @@ func quoteSamples(base, database string) []Sample {
 		quote("failure: the quote is committed, then its handler fails", lost, failing, http.StatusInternalServerError),
 		quote("unknown: the retry runs nothing; the answer has the ref of the action", lost, failing, http.StatusConflict),
 		ask("ask by key: the state is unknown", base, quoteOperation, lost),
-		{Shows: "the way out: a person looks at GET /v1/quotes, finds the ref of the answers above, and decides", Command: Resolve("REF", database, true, "")},
+		{Shows: "the way out: a person looks at GET /v1/quotes, finds the ref of the answers above, and decides", Command: verdict{happened: true, reason: quoteFound}.command("REF", database)},
 		quote("resolved: the next retry gets what the person recorded", lost, failing, http.StatusCreated),
 		ask("ask by key: the state is confirmed", base, quoteOperation, lost),
 	}
@@ -77,7 +78,7 @@ func (s Sample) Line() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl -i '%s'", s.URL)
-	for _, name := range [...]string{"Authorization", "Idempotency-Key", "Content-Type"} {
+	for _, name := range [...]string{"Authorization", "Idempotency-Key", "Prefer", "Content-Type"} {
 		if value := s.Header[name]; value != "" {
 			fmt.Fprintf(&b, " -H '%s: %s'", name, value)
 		}

@@ -2,15 +2,19 @@ package shop
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSamplesAnswerAsTheySay sends them in order, and does by hand what the
 // command between them does.
 func TestSamplesAnswerAsTheySay(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	config := patient
+	config.Wait = time.Second
+	s := runShop(t, newFile(t), config)
 	ref := ""
 	for _, sample := range Samples("http://demo.example", "sqlite:shop.db") {
 		if sample.Command != "" {
@@ -20,7 +24,12 @@ func TestSamplesAnswerAsTheySay(t *testing.T) {
 			s.resolve(t, ref, http.StatusCreated)
 			continue
 		}
-		w := s.answers(t, request{sample.Method, sample.URL, sample.Header["Authorization"], sample.Header["Idempotency-Key"], sample.Header["Content-Type"], sample.Body})
+		r := httptest.NewRequest(sample.Method, strings.Replace(sample.URL, "REF", ref, 1), strings.NewReader(sample.Body))
+		for name, value := range sample.Header {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
 		if w.Code != sample.Status {
 			t.Errorf("%s: answered %d %s, said %d", sample.Shows, w.Code, w.Body, sample.Status)
 		}
@@ -31,8 +40,14 @@ func TestSamplesAnswerAsTheySay(t *testing.T) {
 		if _, state, told := strings.Cut(sample.Shows, "the state is "); told && !strings.Contains(w.Body.String(), `"state":"`+state+`"`) {
 			t.Errorf("%s: answered %s", sample.Shows, w.Body)
 		}
+		if charges, counts := strings.CutPrefix(sample.Shows, "count: charges "); counts && !strings.Contains(w.Body.String(), `"charges":`+charges[:1]+`,`) {
+			t.Errorf("%s: answered %s", sample.Shows, w.Body)
+		}
 		if w.Code == http.StatusConflict && strings.HasPrefix(sample.Shows, "unknown:") {
 			ref = wantProblemRef(t, w, "outcome-unknown")
+		}
+		if w.Code == http.StatusAccepted {
+			ref = decode[actionDoc](t, w, http.StatusAccepted).Ref
 		}
 	}
 	if n, m := s.count(t, north), s.count(t, south); n != 1 || m != 1 {
@@ -40,6 +55,9 @@ func TestSamplesAnswerAsTheySay(t *testing.T) {
 	}
 	if quotes := s.listedQuotes(t, north); quotes.Count != 2 {
 		t.Errorf("quotes %+v, want 2", quotes)
+	}
+	if payments := s.paymentsOf(t, north); payments.Count != 4 {
+		t.Errorf("payments %+v, want 4", payments)
 	}
 }
 

@@ -1,6 +1,7 @@
-// Package shop is the demo's API on the real library, in one SQLite file, for
-// two tenants: orders.create, whose effect commits with its record, and
-// quotes.create, whose handler commits for itself.
+// Package shop is the demo's API on the real library, in one database of any
+// engine, for two tenants: orders.create, whose effect commits with its record,
+// quotes.create, whose handler commits for itself, and payments.create, whose
+// effect is a charge at a provider.
 package shop
 
 import (
@@ -10,8 +11,8 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/refrainhttp"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // statusPath is where actions can be asked about.
@@ -29,11 +30,12 @@ func Guard(observer refrain.Observer) refrainhttp.Guard {
 
 // Shop is the API and its page.
 type Shop struct {
-	db        *sqlite.DB
+	db        engine.Database
 	decisions *Decisions
 	delay     time.Duration // of an order
 	database  string
 	pause     func(context.Context, time.Duration) error // inside an action
+	till      *till
 	mux       *http.ServeMux
 
 	mu   sync.Mutex
@@ -42,18 +44,26 @@ type Shop struct {
 
 // New registers the contracts, makes the shop's tables and returns the shop. The
 // database is migrated; decisions is what it and the shop are observed by.
-func New(ctx context.Context, db *sqlite.DB, config Config, decisions *Decisions) (*Shop, error) {
+func New(ctx context.Context, db engine.Database, config Config, decisions *Decisions) (*Shop, error) {
 	// Who runs a demo with a shorter memory says so by its flag.
 	if err := db.RegisterShorter(ctx, config.Contracts()...); err != nil {
 		return nil, err
 	}
-	if err := db.Setup(ctx, orderSchema, quoteSchema); err != nil {
+	if err := db.Setup(ctx, db.SQL(orderSchema), db.SQL(quoteSchema), db.SQL(paymentSchema)); err != nil {
 		return nil, err
 	}
 	s := &Shop{db: db, decisions: decisions, delay: config.Delay, database: config.Database, pause: pause, mux: http.NewServeMux()}
+	var err error
+	if s.till, err = newTill(db.Operations(), s.settle); err != nil {
+		return nil, err
+	}
 	s.routes(config)
 	return s, nil
 }
+
+// Run serves the provider of the payments and carries them out until ctx ends.
+// Without it a payment is accepted and goes no further. It runs once.
+func (s *Shop) Run(ctx context.Context) error { return s.till.run(ctx) }
 
 func (s *Shop) routes(config Config) {
 	guard := Guard(s.decisions)
@@ -63,7 +73,12 @@ func (s *Shop) routes(config Config) {
 	s.mux.Handle("POST /v1/quotes", s.checked(refrainhttp.Wrap(guard, s.db, config.quotes(), http.HandlerFunc(s.quote))))
 	s.mux.HandleFunc("GET /v1/quotes", s.listQuotes)
 	s.mux.HandleFunc("GET /v1/quotes/{id}", s.showQuote)
-	status := refrainhttp.Status(guard, s.db, config.Contracts()...)
+	awaiting := guard
+	awaiting.Await = s.till.await
+	s.mux.Handle("POST /v1/payments", refrainhttp.Handle(awaiting, s.db, config.payments(), s.pay))
+	s.mux.HandleFunc("GET /v1/payments", s.listPayments)
+	s.mux.HandleFunc("GET /v1/payments/{id}", s.showPayment)
+	status := s.action(refrainhttp.Status(guard, s.db, config.Contracts()...))
 	s.mux.Handle(statusPath, status)
 	s.mux.Handle(statusPath+"/", status)
 	s.mux.Handle(refrainhttp.WellKnownPath, refrainhttp.WellKnown(guard, s.db, config.Contracts()...))

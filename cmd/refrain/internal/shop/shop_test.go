@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 )
 
 const (
@@ -21,12 +21,12 @@ const (
 
 var usual = Config{ReplayFor: time.Hour, RememberFor: 24 * time.Hour, Wait: -1}
 
-// openShop opens a shop on the file, as one process does.
-func openShop(t *testing.T, path string, config Config) *Shop {
+// openShop opens a shop on the database, as one process does.
+func openShop(t *testing.T, at engine.Place, config Config) *Shop {
 	t.Helper()
 	ctx := context.Background()
 	decisions := new(Decisions)
-	db, err := sqlite.Open(path, sqlite.Options{Observer: decisions})
+	db, err := at.Open(ctx, engine.Options{Observer: decisions})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,9 @@ func openShop(t *testing.T, path string, config Config) *Shop {
 	return s
 }
 
-func newShop(t *testing.T) *Shop { return openShop(t, filepath.Join(t.TempDir(), "shop.db"), usual) }
+func newShop(t *testing.T) *Shop { return openShop(t, newFile(t), usual) }
+
+func newFile(t *testing.T) engine.Place { return engine.File(filepath.Join(t.TempDir(), "shop.db")) }
 
 // request is one request of a client; zero fields are left out.
 type request struct {
@@ -129,15 +131,15 @@ func TestWellKnownIsPublic(t *testing.T) {
 			Wait        string `json:"wait"`
 		} `json:"contracts"`
 	}](t, newShop(t).answers(t, request{method: "GET", target: "/.well-known/idempotency"}), http.StatusOK)
-	if len(doc.Contracts) != 2 || doc.Contracts[1].Operation != "quotes.create" || doc.Contracts[0].Operation != "orders.create" || doc.Contracts[0].RememberFor != "P1D" || doc.Contracts[0].Wait != "PT0S" {
+	if len(doc.Contracts) != 3 || doc.Contracts[2].Operation != "payments.create" || doc.Contracts[1].Operation != "quotes.create" || doc.Contracts[0].Operation != "orders.create" || doc.Contracts[0].RememberFor != "P1D" || doc.Contracts[0].Wait != "PT0S" {
 		t.Errorf("contracts %+v", doc.Contracts)
 	}
 }
 
 func TestTwoProcessesOnOneFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "shop.db")
-	one, other := openShop(t, path, usual), openShop(t, path, usual)
+	at := newFile(t)
+	one, other := openShop(t, at, usual), openShop(t, at, usual)
 	key := FreshKey()
 	first := one.order(t, north, key, `{"sku":"A","quantity":1}`)
 	again := other.order(t, north, key, `{"sku":"A","quantity":1}`)

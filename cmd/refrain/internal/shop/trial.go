@@ -33,6 +33,17 @@ func (s *Shop) try(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
 		return
 	}
+	first := orderBody(r.PostForm.Get("sku"), r.PostForm.Get("quantity"))
+	second := first
+	if r.PostForm.Get("again") == "changed" {
+		second = orderBody(r.PostForm.Get("sku")+"-OTHER", r.PostForm.Get("quantity"))
+	}
+	s.sendAll(w, r, "/v1/orders", first, second)
+}
+
+// sendAll sends the bodies in order under one fresh key, as the tenant of the
+// form, and sends the browser back to the page.
+func (s *Shop) sendAll(w http.ResponseWriter, r *http.Request, target string, bodies ...string) {
 	t := &trial{Tenant: r.PostForm.Get("tenant")}
 	token := ""
 	for _, known := range tokens {
@@ -44,14 +55,9 @@ func (s *Shop) try(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "There is no such tenant.", http.StatusBadRequest)
 		return
 	}
-	first := orderBody(r.PostForm.Get("sku"), r.PostForm.Get("quantity"))
-	second := first
-	if r.PostForm.Get("again") == "changed" {
-		second = orderBody(r.PostForm.Get("sku")+"-OTHER", r.PostForm.Get("quantity"))
-	}
 	key := FreshKey()
-	for _, body := range [...]string{first, second} {
-		t.Sent = append(t.Sent, s.send(r, token, key, body))
+	for _, body := range bodies {
+		t.Sent = append(t.Sent, s.send(r, target, token, key, body))
 	}
 	s.mu.Lock()
 	s.last = t
@@ -65,19 +71,26 @@ func (s *Shop) lastTrial() *trial {
 	return s.last
 }
 
-// orderBody takes the quantity as it was typed: whether it is one is the
-// shop's to say.
+// orderBody takes the quantity as it was typed: whether it is one is the shop's
+// to say.
 func orderBody(sku, quantity string) string {
-	typed, _ := json.Marshal(quantity) // a string: cannot fail
-	if _, whole := integer(quantity); whole && json.Valid([]byte(quantity)) {
-		typed = []byte(quantity)
-	}
-	name, _ := json.Marshal(sku)
-	return `{"sku":` + string(name) + `,"quantity":` + string(typed) + `}`
+	return `{"sku":` + textOf(sku) + `,"quantity":` + numberOf(quantity) + `}`
 }
 
-func (s *Shop) send(from *http.Request, token, key, body string) sent {
-	r, err := http.NewRequestWithContext(from.Context(), http.MethodPost, "/v1/orders", strings.NewReader(body))
+func textOf(typed string) string {
+	text, _ := json.Marshal(typed) // a string: cannot fail
+	return string(text)
+}
+
+func numberOf(typed string) string {
+	if _, whole := integer(typed); whole && json.Valid([]byte(typed)) {
+		return typed
+	}
+	return textOf(typed)
+}
+
+func (s *Shop) send(from *http.Request, target, token, key, body string) sent {
+	r, err := http.NewRequestWithContext(from.Context(), http.MethodPost, target, strings.NewReader(body))
 	if err != nil { // constant method and target
 		panic(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // waiting is an action that waits for a person: what is known of it, and the
@@ -23,42 +23,63 @@ type waiting struct {
 // waits are the unknown and the disputed actions, oldest first.
 func (s *Shop) waits(ctx context.Context) (all []waiting, err error) {
 	for _, state := range [...]string{record.Unknown.String(), "disputed"} {
-		recs, now, err := s.db.Oldest(ctx, sqlite.Query{State: state, Limit: shown})
+		recs, now, err := s.db.Oldest(ctx, upkeep.Query{State: state, Limit: shown})
 		if err != nil {
 			return nil, err
 		}
 		for _, rec := range recs {
-			made, err := s.quoteOf(ctx, rec.Ref)
+			look := s.quoted
+			if rec.Identity.Operation == paymentOperation {
+				look = s.charged
+			}
+			v, waits, err := look(ctx, rec)
 			if err != nil {
 				return nil, err
 			}
-			w := waiting{rec, state, now.Sub(rec.Created).Truncate(time.Second), "no quote carries this reference", Resolve(rec.Ref, s.database, false, "")}
-			if made != "" {
-				w.Evidence, w.Command = "quote "+made+" carries this reference", Resolve(rec.Ref, s.database, true, quotePath+made)
+			if waits {
+				all = append(all, waiting{rec, state, now.Sub(rec.Created).Truncate(time.Second), v.evidence, v.command(rec.Ref, s.database)})
 			}
-			all = append(all, w)
 		}
 	}
 	return all, nil
 }
 
-// Resolve is the command, for a POSIX shell, by which a person decides that the
-// action happened, with its effect if that is known, or did not.
-func Resolve(ref, database string, happened bool, effect string) string {
-	as, status, reason := record.Rejected, 409, "no quote carries this ref"
-	if happened {
-		as, status, reason = record.Confirmed, 201, "the quote carries this ref"
+// quoted is what can be told of a quote that waits; nobody else will look.
+func (s *Shop) quoted(ctx context.Context, rec record.Record) (v verdict, waits bool, err error) {
+	made, err := s.quoteOf(ctx, rec.Ref)
+	if err != nil || made == "" {
+		return verdict{evidence: "no quote carries this reference", reason: "no quote carries this ref"}, true, err
 	}
-	if effect != "" {
-		effect = " --effect " + quoted(effect)
-	}
-	return fmt.Sprintf("refrain ops resolve %s --db %s --as %s --status %d%s --reason %s --by support",
-		ref, quoted(database), as, status, effect, quoted(reason))
+	return verdict{true, quotePath + made, "quote " + made + " carries this reference", quoteFound}, true, nil
 }
 
-// quoted is one word of a POSIX shell.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" {
+const quoteFound = "the quote carries this ref"
+
+// verdict is what a person may conclude: that the action happened, with its effect
+// if that is known, or that it did not.
+type verdict struct {
+	happened bool
+	effect   string
+	evidence string
+	reason   string
+}
+
+// command is, for a POSIX shell, how a person decides so.
+func (v verdict) command(ref, database string) string {
+	as, status, effect := record.Rejected, 409, ""
+	if v.happened {
+		as, status = record.Confirmed, 201
+	}
+	if v.effect != "" {
+		effect = " --effect " + Word(v.effect)
+	}
+	return fmt.Sprintf("refrain ops resolve %s --db %s --as %s --status %d%s --reason %s --by support",
+		ref, Word(database), as, status, effect, Word(v.reason))
+}
+
+// Word is s as one word of a POSIX shell.
+func Word(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=%,+") == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

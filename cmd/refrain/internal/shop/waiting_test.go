@@ -15,7 +15,7 @@ func TestPageListsWhatWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	config := usual
 	config.Database = "sqlite:the shop's.db"
-	s := openShop(t, t.TempDir()+"/shop.db", config)
+	s := openShop(t, newFile(t), config)
 	if text := s.page(t); !strings.Contains(text, "Nobody.") || strings.Contains(text, "ops resolve") {
 		t.Error("the page lists something that waits")
 	}
@@ -66,7 +66,7 @@ func TestDisputedWaits(t *testing.T) {
 func TestQuotedIsOneWord(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"sqlite:/x/a.db", "", "a b", "it's", `$HOME "x" \`, "`id`", "a;b&c*", "ü"} {
-		out, err := exec.Command("sh", "-c", "printf '[%s]' "+quoted(word)).Output()
+		out, err := exec.Command("sh", "-c", "printf '[%s]' "+Word(word)).Output()
 		if err != nil || string(out) != "["+word+"]" {
 			t.Errorf("%q is read as %s, %v", word, out, err)
 		}

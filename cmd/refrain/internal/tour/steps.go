@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/refrain-dev/refrain"
-	"github.com/refrain-dev/refrain/sqlite"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 )
 
 type step struct {
@@ -30,9 +30,9 @@ const competitors = 8
 var intentA = attempt{tenant: "north", operation: "web-order", key: "intent-a", quantity: 2}
 
 func (s *scene) competition(ctx context.Context) (string, error) {
-	engines := make([]*sqlite.DB, competitors)
+	engines := make([]engine.Database, competitors)
 	for i := range engines {
-		db, err := s.open()
+		db, err := s.open(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -1,5 +1,5 @@
-// Package tour runs the scenarios the library began with on a database file of
-// its own and reports, line by line, what was seen.
+// Package tour runs the scenarios the library began with in a database of its
+// own and reports, line by line, what was seen.
 package tour
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 	"github.com/refrain-dev/refrain/record"
-	"github.com/refrain-dev/refrain/sqlite"
 )
 
 // Line is one scenario and what was seen of it.
@@ -43,18 +43,17 @@ func (r Report) OK() bool {
 const memory = 60 * time.Second
 
 const schema = `CREATE TABLE tour_effect (
-	id        INTEGER PRIMARY KEY,
-	tenant    TEXT NOT NULL,
-	operation TEXT NOT NULL,
-	quantity  INTEGER NOT NULL CHECK (quantity > 0)
-)`
+	id        BIGINT PRIMARY KEY,
+	tenant    VARCHAR(64) NOT NULL,
+	operation VARCHAR(64) NOT NULL,
+	quantity  BIGINT NOT NULL CHECK (quantity > 0)
+){options}`
 
-// Run takes the tour in the database file at path, which is made if missing and
-// must have no tables. An error means that the tour could not be taken; what it
+// Run takes the tour in the database at place, which must have no tables. An error means that the tour could not be taken; what it
 // shows to be wrong is in the report.
-func Run(ctx context.Context, path string) (Report, error) {
-	s := &scene{path: path}
-	db, err := s.open()
+func Run(ctx context.Context, place engine.Place) (Report, error) {
+	s := &scene{place: place}
+	db, err := s.open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -65,8 +64,8 @@ func Run(ctx context.Context, path string) (Report, error) {
 
 // scene is the stage of one tour.
 type scene struct {
-	path     string
-	db       *sqlite.DB // for the tables and the counts only
+	place    engine.Place
+	db       engine.Database // for the tables and the counts only
 	second   atomic.Int64
 	original effect // of intent-a
 }
@@ -81,7 +80,7 @@ func (s *scene) run(ctx context.Context) (report Report, err error) {
 	if err := s.db.Migrate(ctx); err != nil {
 		return report, err
 	}
-	if err := s.db.Setup(ctx, schema); err != nil {
+	if err := s.db.Setup(ctx, s.db.SQL(schema)); err != nil {
 		return report, err
 	}
 	for _, step := range s.steps() {
@@ -95,17 +94,17 @@ func (s *scene) run(ctx context.Context) (report Report, err error) {
 	return report, err
 }
 
-// open makes a separate engine on the file: its own connections, its own
+// open makes a separate engine on the database: its own connections, its own
 // memory, and the tour's clock.
-func (s *scene) open() (*sqlite.DB, error) {
-	return sqlite.Open(s.path, sqlite.Options{Now: s.now, Readers: 1})
+func (s *scene) open(ctx context.Context) (engine.Database, error) {
+	return s.place.Open(ctx, engine.Options{Now: s.now, Brief: true})
 }
 
 var began = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func (s *scene) now() time.Time { return began.Add(time.Duration(s.second.Load()) * time.Second) }
 
-// counts are the effects and the receipts in the file.
+// counts are the effects and the receipts in the database.
 func (s *scene) counts(ctx context.Context) (effects, receipts int, err error) {
 	if err := s.db.Reader().QueryRowContext(ctx, `SELECT count(*) FROM tour_effect`).Scan(&effects); err != nil {
 		return 0, 0, err
@@ -134,17 +133,20 @@ type attempt struct {
 var errInjected = errors.New("injected failure after the effect, before its receipt")
 
 // on makes the attempt on an engine that is open.
-func (a attempt) on(ctx context.Context, db *sqlite.DB) (refrain.Done[effect], error) {
+func (a attempt) on(ctx context.Context, db engine.Database) (refrain.Done[effect], error) {
 	call := refrain.Call{
 		Contract: refrain.Contract{Operation: a.operation, Schema: "1", ReplayFor: memory, RememberFor: memory},
 		Scope:    refrain.Tenant(a.tenant),
 		Key:      a.key,
 		Input:    map[string]int64{"quantity": a.quantity},
 	}
-	return refrain.Do(ctx, db, call, func(ctx context.Context, tx sqlite.Tx) (effect, error) {
+	return refrain.Do(ctx, db, call, func(ctx context.Context, tx refrain.SQLTx) (effect, error) {
 		made := effect{Quantity: a.quantity}
-		err := tx.QueryRowContext(ctx, `INSERT INTO tour_effect (tenant, operation, quantity) VALUES (?, ?, ?) RETURNING id`,
-			a.tenant, a.operation, a.quantity).Scan(&made.ID)
+		_, err := tx.ExecContext(ctx, db.SQL(`INSERT INTO tour_effect SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM tour_effect`),
+			a.tenant, a.operation, a.quantity)
+		if err == nil {
+			err = tx.QueryRowContext(ctx, `SELECT max(id) FROM tour_effect`).Scan(&made.ID)
+		}
 		if err == nil && a.fails {
 			err = errInjected
 		}
@@ -155,7 +157,7 @@ func (a attempt) on(ctx context.Context, db *sqlite.DB) (refrain.Done[effect], e
 // make makes the attempt on a fresh engine, at the attempt's second.
 func (s *scene) make(ctx context.Context, a attempt) (refrain.Done[effect], error) {
 	s.second.Store(a.second)
-	db, err := s.open()
+	db, err := s.open(ctx)
 	if err != nil {
 		return refrain.Done[effect]{}, err
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+
+	"github.com/refrain-dev/refrain/cmd/refrain/internal/engine"
 )
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	report, err := Run(context.Background(), filepath.Join(t.TempDir(), "tour.db"))
+	report, err := Run(context.Background(), engine.File(filepath.Join(t.TempDir(), "tour.db")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,15 +28,15 @@ func TestRun(t *testing.T) {
 func TestRunNoticesAnEffectTooMany(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	s := &scene{path: filepath.Join(t.TempDir(), "tour.db")}
+	s := &scene{place: engine.File(filepath.Join(t.TempDir(), "tour.db"))}
 	var err error
-	if s.db, err = s.open(); err != nil {
+	if s.db, err = s.open(ctx); err != nil {
 		t.Fatal(err)
 	}
 	defer s.db.Close(ctx)
 	err = s.db.Migrate(ctx)
 	if err == nil {
-		err = s.db.Setup(ctx, schema, `INSERT INTO tour_effect (tenant, operation, quantity) VALUES ('nobody', 'none', 1)`)
+		err = s.db.Setup(ctx, s.db.SQL(schema), `INSERT INTO tour_effect VALUES (1, 'nobody', 'none', 1)`)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +51,11 @@ func TestRunNoticesAnEffectTooMany(t *testing.T) {
 func TestRunNeedsAFileOfItsOwn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "tour.db")
-	if _, err := Run(ctx, path); err != nil {
+	place := engine.File(filepath.Join(t.TempDir(), "tour.db"))
+	if _, err := Run(ctx, place); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(ctx, path); err == nil {
+	if _, err := Run(ctx, place); err == nil {
 		t.Error("a second tour ran in the file of the first")
 	}
 }

@@ -1,0 +1,188 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/refrain-dev/refrain/fingerprint"
+	"github.com/refrain-dev/refrain/record"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 123456000, time.UTC)
+
+func sample(n int) record.Record {
+	return record.Record{
+		Identity: record.Identity{Scope: "tenant=north", Operation: "orders.create", Key: fmt.Sprintf("k\xff%d", n)},
+		Ref:      record.NewRef(noon), Version: 3, Format: 1, State: record.Confirmed, Actor: "ann",
+		Print:   fingerprint.Print{Raw: [32]byte{1, byte(n)}, Deciding: [32]byte{2}, Rule: fingerprint.RuleJSON, Schema: "1"},
+		Created: noon, Final: noon.Add(time.Second), ReplayUntil: noon.Add(time.Hour), RememberUntil: noon.Add(2 * time.Hour), Attempt: 1, Fence: 7,
+		Result: record.Result{
+			Status: 201, Effect: "/orders/1", Header: [][2]string{{"Content-Type", "text/plain"}, {"X", "a"}, {"X", "b"}}, Body: []byte("a\x00b\n"),
+		},
+		Evidence: []record.Result{{Status: 500, Body: []byte("late")}},
+	}
+}
+
+func keep(t *testing.T, path string, records ...record.Record) {
+	t.Helper()
+	a, err := Append(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Keep(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func all(t *testing.T, paths ...string) (records []record.Record) {
+	t.Helper()
+	for rec, err := range Read(paths...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, rec)
+	}
+	return records
+}
+
+// TestRoundTrip: what is read is what was kept, over several openings and files.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	want := []record.Record{sample(1), sample(2), sample(3), sample(4)}
+	want[1].State, want[1].Result = record.Rejected, record.Result{Status: 409, Rejected: true, Digest: record.Trimmed}
+	want[2].Print, want[2].Evidence = fingerprint.Print{}, nil
+	keep(t, first, want[0], want[1])
+	keep(t, first, want[2])
+	keep(t, second, want[3])
+	if got := all(t, first, second); !reflect.DeepEqual(got, want) {
+		t.Errorf("read\n%+v\nwant\n%+v", got, want)
+	}
+	info, err := os.Stat(first)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestCutOff: a batch that a crash cut off is left out and then cut off; those before
+// it are whole.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	keep(t, path, sample(1))
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, path, sample(2))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := len(kept); n < len(whole); n++ {
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := all(t, path); len(got) != 1 {
+			t.Fatalf("cut off at %d: %d records", n, len(got))
+		}
+	}
+	keep(t, path, sample(3))
+	if got := all(t, path); len(got) != 2 || got[1].Print.Raw[1] != 3 {
+		t.Errorf("after the cut: %+v", got)
+	}
+}
+
+// TestDamage: a changed byte is an error and no record.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	keep(t, path, sample(1))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range text {
+		damaged := bytes.Clone(text)
+		damaged[n] ^= 0x10
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for rec, err := range Read(path) {
+			if err == nil && !reflect.DeepEqual(rec, all(t, path)[0]) || err == nil && rec.Identity != sample(1).Identity {
+				t.Fatalf("byte %d: %+v", n, rec)
+			}
+		}
+	}
+}
+
+// TestForeignFile: a file that is something else is left as it is.
+func TestForeignFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "notes")
+	text := strings.Repeat("these are notes\n", 4)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Append(path); err == nil {
+		t.Error("notes were opened as an archive")
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != text {
+		t.Errorf("the notes are %q, %v", now, err)
+	}
+}
+
+// TestFull: where the disk is full the archive is as it was, and the error is told.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		if os.Getenv("REFRAIN_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("no /dev/full here")
+	}
+	a := &File{file: full}
+	defer a.Close()
+	if err := a.Keep(t.Context(), []record.Record{sample(1)}); err == nil {
+		t.Error("it was kept on a full disk")
+	}
+	if a.size != 0 {
+		t.Errorf("size %d", a.size)
+	}
+}
+
+// TestDamagedLength: it is told, and nothing behind it is cut off.
+func TestDamagedLength(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	keep(t, path, sample(1))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range preface {
+		damaged := bytes.Clone(text)
+		damaged[n] ^= 0x40
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := Append(path); err == nil {
+			t.Errorf("byte %d: opened", n)
+			_ = a.Close()
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, damaged) {
+			t.Errorf("byte %d: the file was changed, %v", n, err)
+		}
+	}
+}

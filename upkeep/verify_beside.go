@@ -1,0 +1,108 @@
+package upkeep
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/refrain-dev/refrain"
+)
+
+// beside checks what stands beside the records.
+func (c *checking) beside(ctx context.Context) error {
+	last := ""
+	for _, s := range c.spans {
+		c.reaper.Looked++
+		if s.After != last || s.Last <= s.After && s.Last != "" {
+			c.reaper.fault("the span behind %q begins behind %q", last, s.After)
+		}
+		last = s.Last
+	}
+	if err := c.fenced(ctx); err != nil {
+		return err
+	}
+	if err := c.reviewed(ctx); err != nil {
+		return err
+	}
+	return c.horizon(ctx)
+}
+
+func (c *checking) fenced(ctx context.Context) error {
+	fences, err := c.Store.Fences(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range fences {
+		c.fences.Looked++
+		switch {
+		case f.Until.After(f.At.Add(clocksApart)):
+			c.fences.fault("fence %d: set %s, until %s", f.ID, f.At.Format(time.RFC3339), f.Until.Format(time.RFC3339))
+		case !f.Ended.IsZero() && f.Ended.Before(f.At):
+			c.fences.fault("fence %d: ended before it was set", f.ID)
+		}
+	}
+	return nil
+}
+
+func (c *checking) reviewed(ctx context.Context) error {
+	q := ReviewQuery{Limit: 1000}
+	for {
+		page, err := c.Store.Reviews(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			c.reviews.Looked++
+			seen, now, err := c.Store.Load(ctx, r.Identity)
+			if err != nil {
+				return err
+			}
+			if rec := seen.Record; rec != nil && (!rec.State.Final() || rec.Disputed || now.Before(rec.RememberUntil)) {
+				c.reviews.fault("%s: its record is %s", r.ID(), rec.Ref)
+			}
+		}
+		if len(page) < q.Limit {
+			return nil
+		}
+		q.After = page[len(page)-1].ID()
+	}
+}
+
+// horizon checks that it covers what the archive says was forgotten, and that it
+// does not reach into the future, where it would refuse what is new.
+func (c *checking) horizon(ctx context.Context) error {
+	contracts, err := c.Store.Contracts(ctx)
+	if err != nil {
+		return err
+	}
+	horizons := make(map[string]time.Time)
+	keyTimes := make(map[string]refrain.KeyTime)
+	for operation, stored := range contracts {
+		c.horizons.Looked++
+		if horizons[operation], err = c.Store.Horizon(ctx, operation); err != nil {
+			return err
+		}
+		var contract refrain.Contract
+		if json.Unmarshal([]byte(stored), &contract) == nil {
+			keyTimes[operation] = contract.KeyTime
+		}
+		if horizons[operation].After(c.now.Add(24 * time.Hour)) {
+			c.horizons.fault("%s: it is %s", operation, horizons[operation].Format(time.RFC3339))
+		}
+	}
+	if c.Forgotten == nil {
+		return nil
+	}
+	for rec, err := range c.Forgotten {
+		if err != nil {
+			return err
+		}
+		c.horizons.Looked++
+		operation := rec.Identity.Operation
+		kt, known := keyTimes[operation]
+		if born, timed := kt.Birth(rec.Identity.Key); known && timed && born.After(horizons[operation]) {
+			c.horizons.fault("%s: born %s, and the horizon of %s is %s", rec.Ref, born.Format(time.RFC3339Nano), operation, horizons[operation].Format(time.RFC3339Nano))
+		}
+	}
+	return nil
+}
