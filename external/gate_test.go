@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/refrain-dev/refrain/operation"
 )
@@ -131,30 +133,36 @@ func TestPassageStaysClosed(t *testing.T) {
 	}
 }
 
-// readSignal tells when a read brought something.
-type readSignal struct {
+// closeSignal tells when the connection is closed.
+type closeSignal struct {
 	net.Conn
-	read chan struct{}
+	closed func()
 }
 
-func (c readSignal) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 {
-		close(c.read)
-	}
-	return n, err
+func (c closeSignal) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
 }
 
-// TestAnswerBeforeTheRequest is none.
+// TestAnswerBeforeTheRequest is none, though the request was on its way: the
+// connection is given up before the gate lets the first byte through.
 func TestAnswerBeforeTheRequest(t *testing.T) {
 	t.Parallel()
+	asked, closed := make(chan struct{}), make(chan struct{})
 	s := newRawServer(t, false, func(_ *rawServer, conn net.Conn) {
+		<-asked
 		io.WriteString(conn, rawConfirmed)
 		io.Copy(io.Discard, conn)
 	})
-	read := make(chan struct{})
-	h, _ := rawHTTP(t, s, false, "amount=5", func(c net.Conn) net.Conn { return readSignal{c, read} })
-	r := h.Submit(t.Context(), Submission{Key: "k", Gate: func() error { <-read; return nil }})
+	tell := sync.OnceFunc(func() { close(closed) })
+	h, _ := rawHTTP(t, s, false, "amount=5", func(c net.Conn) net.Conn { return closeSignal{c, tell} })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of an answer that is taken
+	defer cancel()
+	r := h.Submit(ctx, Submission{Key: "k", Gate: func() error {
+		close(asked)
+		<-closed
+		return nil
+	}})
 	if r.End != operation.Lost && r.End != operation.NotSent {
 		t.Errorf("%+v, want neither confirmed nor refused", r)
 	}
