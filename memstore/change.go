@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Audit is one line of what an operator did.
@@ -29,11 +30,8 @@ func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record
 		}
 		review, at = edit.Review, now
 		if edit.By != "" {
-			line := Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
-			if seen.Record != nil {
-				line.Ref = seen.Record.Ref
-			}
-			t.audit(line)
+			t.audit(Audit{At: now, Ref: edit.Subject(seen),
+				By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail})
 		}
 		return t.apply(id, seen, edit)
 	})
@@ -46,7 +44,8 @@ func (db *DB) Change(ctx context.Context, id record.Identity, decide func(record
 // apply writes an edit of what was seen.
 func (t *transaction) apply(id record.Identity, seen record.Seen, edit record.Edit) error {
 	db := t.db
-	born, _ := record.ByShape.Birth(id.Key)
+	kept, _ := db.operations.get(id.Operation, true)
+	born, _ := upkeep.KeyTime(kept.contract).Birth(id.Key)
 	if c := edit.Register; c != nil {
 		born, _ = c.Policy.KeyTime.Birth(id.Key)
 		op, err := t.operation(id.Operation, c.IdentityVersion)

@@ -152,6 +152,9 @@ func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorte
 			if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
 				return err
 			}
+			if known && c.KeyTime.ReadsMore(upkeep.KeyTime(op.contract)) { // what was forgotten raised no horizon
+				op.horizon = later(op.horizon, record.Micro(db.options.Now()))
+			}
 			if op.contract, err = c.MarshalJSON(); err != nil {
 				return err
 			}

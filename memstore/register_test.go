@@ -37,3 +37,24 @@ func TestRegisterShorterMemory(t *testing.T) {
 		}
 	}
 }
+
+// A contract that reads a time in keys where the one before it read none covers
+// what was forgotten meanwhile.
+func TestRegisterReadsMore(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC)
+	db := memstore.New(memstore.Options{Now: func() time.Time { return now }})
+	c := refrain.Contract{Operation: "orders.create", Schema: "1", ReplayFor: time.Hour, RememberFor: time.Hour, KeyTime: refrain.KeyTimeNone}
+	for _, step := range []struct {
+		kt   refrain.KeyTime
+		want time.Time
+	}{{refrain.KeyTimeNone, time.Time{}}, {refrain.KeyTimeByShape, now}, {refrain.KeyTimeNone, now}} {
+		c.KeyTime = step.kt
+		if err := db.Register(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := db.Horizon(t.Context(), c.Operation); err != nil || !at.Equal(step.want) {
+			t.Errorf("under %v the horizon is %v, %v; want %v", step.kt, at, err, step.want)
+		}
+	}
+}

@@ -174,11 +174,8 @@ func apply(ctx context.Context, tx runner, id record.Identity, hash [16]byte, fo
 	if edit.By == "" {
 		return nil
 	}
-	line := Audit{At: now, By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail}
-	if found.Record != nil {
-		line.Ref = found.Record.Ref
-	}
-	return audit(ctx, tx, line)
+	return audit(ctx, tx, Audit{At: now, Ref: edit.Subject(found.Seen),
+		By: edit.By, Action: edit.Action, Reason: edit.Reason, Detail: edit.Detail})
 }
 
 // lock takes the lock of an identity for conn, or is [record.ErrHeld]. taken is

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -25,24 +24,10 @@ func (db *DB) lockOperations(ctx context.Context, tx runner, rows []reapRow) (ma
 			return nil, err
 		}
 		if known {
-			keyTimes[operation] = keyTime(kept.contract)
+			keyTimes[operation] = upkeep.KeyTime([]byte(kept.contract))
 		}
 	}
 	return keyTimes, nil
-}
-
-// keyTime is the stored contract's. One that cannot be read is taken for ULID,
-// which reads every timed key: a horizon too high is a review, one too low a
-// second effect.
-func keyTime(contract string) record.KeyTime {
-	var stored struct {
-		KeyTime string `json:"key_time"`
-	}
-	_ = json.Unmarshal([]byte(contract), &stored) // left empty: not a key time
-	if kt, ok := record.ParseKeyTime(stored.KeyTime); ok {
-		return kt
-	}
-	return record.ULID
 }
 
 // horizoned are the rows that can be forgotten: an operation without a row has no
@@ -73,11 +58,15 @@ func raise(ctx context.Context, tx runner, rows []reapRow, keyTimes map[string]r
 		}
 	}
 	for operation, born := range latest {
-		_, err := tx.ExecContext(ctx, `UPDATE refrain_operation SET horizon = greatest(coalesce(horizon, ?), ?) WHERE operation = ?`,
-			born.UnixMicro(), born.UnixMicro(), []byte(operation))
-		if err != nil {
+		if err := raiseTo(ctx, tx, operation, born); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func raiseTo(ctx context.Context, tx runner, operation string, horizon time.Time) error {
+	_, err := tx.ExecContext(ctx, `UPDATE refrain_operation SET horizon = greatest(coalesce(horizon, ?), ?) WHERE operation = ?`,
+		horizon.UnixMicro(), horizon.UnixMicro(), []byte(operation))
+	return err
 }

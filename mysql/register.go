@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Register stores the contracts this process works by and reports, at start,
@@ -59,6 +60,15 @@ func (db *DB) registerOne(ctx context.Context, tx runner, c refrain.Contract, sh
 	err = c.Supersedes(kept.identity, []byte(kept.contract))
 	if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
 		return err
+	}
+	if c.KeyTime.ReadsMore(upkeep.KeyTime([]byte(kept.contract))) { // what was forgotten raised no horizon
+		now, err := db.clock(ctx, tx)
+		if err == nil {
+			err = raiseTo(ctx, tx, c.Operation, now)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE refrain_operation SET contract = ? WHERE operation = ?`, published, []byte(c.Operation))
 	return err

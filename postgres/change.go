@@ -73,10 +73,6 @@ func pause(ctx context.Context, until time.Time, attempt int) bool {
 // apply writes the edit. Whatever it writes, a rekey is kept out from then on and
 // has not been there since the lookup.
 func (s *Store) apply(ctx context.Context, tx runner, id record.Identity, hash [16]byte, found seen, edit record.Edit, now time.Time) error {
-	ref := ""
-	if found.Record != nil {
-		ref = found.Record.Ref
-	}
 	if edit.Register != nil && !found.known {
 		st, err := s.sql.learns(edit.Register)
 		if err != nil {
@@ -115,7 +111,7 @@ func (s *Store) apply(ctx context.Context, tx runner, id record.Identity, hash [
 	if edit.By == "" {
 		return nil
 	}
-	return s.audit(ctx, tx, now, edit.By, edit.Action, ref, edit.Reason, edit.Detail)
+	return s.audit(ctx, tx, now, edit.By, edit.Action, edit.Subject(found.Seen), edit.Reason, edit.Detail)
 }
 
 // edit writes or removes the record.

@@ -21,7 +21,7 @@ func contractGroup(t *testing.T, send bool) {
 	storetest.Run(t, func(t *testing.T, env storetest.Env) *storetest.Harness[*Batch] {
 		g := stage.cleared(t, Options{Now: env.Now})
 		return g.harness(t, env, send)
-	}, storetest.Features{NoExecuteIn: true, NoOnce: true})
+	}, storetest.Features{NoExecuteIn: true})
 }
 
 // harness is the bed as the suite wants it.
@@ -36,7 +36,7 @@ func (b *groupBed) harness(t testing.TB, env storetest.Env, send bool) *storetes
 		return run()
 	}
 	h := &storetest.Harness[*Batch]{
-		Exec: b.group, Store: b.db, Register: b.db.Register,
+		Exec: b.group, Store: b.db, Register: b.db.Register, Once: b.group.Once,
 		Close: func() error { return b.db.Close(context.Background()) },
 		Write: func(ctx context.Context, batch *Batch, id string) error {
 			if batch.ended() {

@@ -39,8 +39,8 @@ func (s *Store) once(ctx context.Context, tx runner, rule, value string) error {
 	if err := upkeep.CheckOnce(rule, value); err != nil {
 		return err
 	}
-	call, _ := refrain.CallFrom(ctx)
-	n, err := tx.exec(ctx, s.sql.text(onceText), []byte(rule), []byte(value), orNull(packRef(call.Ref)), s.stamp())
+	query, args := s.onceStatement(ctx, rule, value)
+	n, err := tx.exec(ctx, query, args...)
 	switch {
 	case err != nil:
 		return fmt.Errorf("postgres: Once: %w", migrated(err))
@@ -48,6 +48,11 @@ func (s *Store) once(ctx context.Context, tx runner, rule, value string) error {
 		return refrain.ErrTaken
 	}
 	return nil
+}
+
+func (s *Store) onceStatement(ctx context.Context, rule, value string) (query string, args []any) {
+	call, _ := refrain.CallFrom(ctx)
+	return s.sql.text(onceText), []any{[]byte(rule), []byte(value), orNull(packRef(call.Ref)), s.stamp()}
 }
 
 // Onces implements [upkeep.Retention].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -188,22 +187,12 @@ func (b *batch) horizons(ctx context.Context, rows []upkeep.Row) (map[string]tim
 	return latest, nil
 }
 
-// keyTime is the stored contract's. One that cannot be read is taken for ULID,
-// which reads every timed key: a horizon too high is a review, one too low a
-// second effect.
 func (s *Store) keyTime(ctx context.Context, tx runner, operation string) (record.KeyTime, error) {
 	kept, err := s.operation(ctx, tx, operation, "")
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	var contract struct {
-		KeyTime string `json:"key_time"`
-	}
-	_ = json.Unmarshal([]byte(kept.contract), &contract) // left empty: not a key time
-	if kt, ok := record.ParseKeyTime(contract.KeyTime); ok {
-		return kt, err
-	}
-	return record.ULID, err
+	return upkeep.KeyTime([]byte(kept.contract)), err
 }
 
 // refsText is the refs of rows as the text of a bytea[].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Register stores the contracts this process works by and reports, at start,
@@ -59,7 +60,21 @@ func (s *Store) registerOne(ctx context.Context, tx runner, c refrain.Contract, 
 	if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
 		return err
 	}
+	if c.KeyTime.ReadsMore(upkeep.KeyTime([]byte(kept.contract))) {
+		if err := s.raiseToNow(ctx, tx, c.Operation); err != nil {
+			return err
+		}
+	}
 	_, err = tx.exec(ctx, s.sql.text(`UPDATE {schema}.operation SET contract = $2::text WHERE operation = $1::text`), c.Operation, string(published))
+	return err
+}
+
+// raiseToNow covers what was forgotten while the time in its key was not read.
+func (s *Store) raiseToNow(ctx context.Context, tx runner, operation string) error {
+	now, err := s.clock(ctx, tx)
+	if err == nil {
+		_, err = tx.exec(ctx, s.sql.text(`UPDATE {schema}.operation SET horizon = greatest(horizon, $2::int8) WHERE operation = $1::text`), operation, now.UnixMicro())
+	}
 	return err
 }
 

@@ -37,6 +37,12 @@ func ParseKeyTime(s string) (kt KeyTime, ok bool) {
 	return KeyTime(max(i, 0)), i >= 0
 }
 
+// ReadsMore reports whether kt finds a time in keys in which other finds none. What
+// was forgotten under other raised no horizon for those.
+func (kt KeyTime) ReadsMore(other KeyTime) bool {
+	return other == None && kt != None || kt == ULID && other != ULID
+}
+
 // Birth returns the instant inside key (millisecond precision) and whether the
 // key bears one under kt.
 func (kt KeyTime) Birth(key string) (time.Time, bool) {

@@ -62,3 +62,22 @@ func TestBirth(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsMore: only where a key that Birth knows now had none before.
+func TestReadsMore(t *testing.T) {
+	t.Parallel()
+	keys := []string{"017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "01ARYZ6S41TSV4RRFFQ69G5FAV", "plain"}
+	for _, kt := range []KeyTime{ByShape, ULID, None, Required} {
+		for _, other := range []KeyTime{ByShape, ULID, None, Required} {
+			want := false
+			for _, key := range keys {
+				_, now := kt.Birth(key)
+				_, before := other.Birth(key)
+				want = want || now && !before
+			}
+			if kt.ReadsMore(other) != want {
+				t.Errorf("%v reads more than %v: %t, want %t", kt, other, !want, want)
+			}
+		}
+	}
+}

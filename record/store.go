@@ -46,3 +46,15 @@ type Edit struct {
 	// empty for machines, which write none.
 	By, Action, Reason, Detail string
 }
+
+// Subject is for engine authors: the ref that e's line of audit tells, of the
+// record that was seen, else of the one that is put; "" where there is neither.
+func (e Edit) Subject(seen Seen) string {
+	switch {
+	case seen.Record != nil:
+		return seen.Record.Ref
+	case e.Put != nil:
+		return e.Put.Ref
+	}
+	return ""
+}

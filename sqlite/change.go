@@ -75,11 +75,7 @@ func apply(ctx context.Context, q runner, id record.Identity, hash [16]byte, fou
 	if edit.By == "" {
 		return nil
 	}
-	ref := ""
-	if found.Record != nil {
-		ref = found.Record.Ref
-	}
-	return audit(ctx, q, now, edit.By, edit.Action, ref, edit.Reason, edit.Detail)
+	return audit(ctx, q, now, edit.By, edit.Action, edit.Subject(found.Seen), edit.Reason, edit.Detail)
 }
 
 // audit writes one line of what an operator did.

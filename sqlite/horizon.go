@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -35,26 +34,16 @@ func (b births) of(ctx context.Context, id record.Identity) (born time.Time, tim
 	return born, timed, rule.known, nil
 }
 
-// readBirthRule is the stored contract's. One that cannot be read is taken for
-// ULID, which reads every timed key: a horizon too high is a review, one too low a
-// second effect.
 func readBirthRule(ctx context.Context, q runner, operation string) (birthRule, error) {
-	var contract struct {
-		KeyTime string `json:"key_time"`
-	}
-	err := q.row(ctx, `SELECT contract FROM refrain_operation WHERE operation = ?`, func(r row) error {
-		_ = json.Unmarshal(r.blob(0), &contract) // left empty: not a key time
-		return nil
-	}, operation)
+	kept, err := knownOperation(ctx, q, operation)
 	known := !errors.Is(err, sql.ErrNoRows)
 	if !known {
 		err = nil
 	}
-	if kt, ok := record.ParseKeyTime(contract.KeyTime); ok {
-		return birthRule{kt, known}, err
-	}
-	return birthRule{record.ULID, known}, err
+	return birthRule{upkeep.KeyTime([]byte(kept.contract)), known}, err
 }
+
+const raiseSQL = `UPDATE refrain_operation SET horizon = max(coalesce(horizon, ?1), ?1) WHERE operation = ?2`
 
 // raise lifts the horizons over what is about to be forgotten.
 func (b births) raise(ctx context.Context, forgotten []upkeep.Row) error {
@@ -69,9 +58,7 @@ func (b births) raise(ctx context.Context, forgotten []upkeep.Row) error {
 		}
 	}
 	for operation, born := range latest {
-		err := one(b.q.exec(ctx, `UPDATE refrain_operation SET horizon = max(coalesce(horizon, ?1), ?1) WHERE operation = ?2`,
-			born.UnixMicro(), operation))
-		if err != nil {
+		if err := one(b.q.exec(ctx, raiseSQL, born.UnixMicro(), operation)); err != nil {
 			return err
 		}
 	}

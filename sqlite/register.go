@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Register stores the contracts this process works by and reports, at start,
@@ -32,7 +33,7 @@ func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorte
 	}
 	return db.writing(ctx, func(ctx context.Context, s *session) error {
 		for _, c := range contracts {
-			if err := register(ctx, s.run, c, shorter); err != nil {
+			if err := db.registerOne(ctx, s.run, c, shorter); err != nil {
 				return err
 			}
 		}
@@ -40,7 +41,7 @@ func (db *DB) register(ctx context.Context, contracts []refrain.Contract, shorte
 	})
 }
 
-func register(ctx context.Context, q runner, c refrain.Contract, shorter bool) error {
+func (db *DB) registerOne(ctx context.Context, q runner, c refrain.Contract, shorter bool) error {
 	kept, err := knownOperation(ctx, q, c.Operation)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -50,6 +51,11 @@ func register(ctx context.Context, q runner, c refrain.Contract, shorter bool) e
 		err := c.Supersedes(kept.identity, []byte(kept.contract))
 		if err != nil && !(shorter && errors.Is(err, refrain.ErrShorterMemory)) {
 			return err
+		}
+		if c.KeyTime.ReadsMore(upkeep.KeyTime([]byte(kept.contract))) {
+			if err := one(q.exec(ctx, raiseSQL, db.opts.Now().UnixMicro(), c.Operation)); err != nil {
+				return err
+			}
 		}
 	}
 	published, err := c.MarshalJSON()

@@ -76,6 +76,7 @@ func keeperProperties[T any]() []keeperProperty[T] {
 		{"RegisterSideBySide", registerSideBySide[T], nil},
 		{"RegisterConcurrently", registerConcurrently[T], nil},
 		{"HorizonIsTold", horizonIsTold[T], nil},
+		{"HorizonOfAnotherReading", horizonOfAnotherReading[T], nil},
 		{"RekeyDimensions", rekeyDimensions[T], nil},
 		{"RekeyIdentity", rekeyIdentity[T], nil},
 		{"RekeyOperation", rekeyOperation[T], nil},

@@ -2,11 +2,13 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
 )
 
 // contracts demands the registered operations and returns their published forms.
@@ -155,6 +157,55 @@ func horizonIsTold[T any](k *keeper[T]) {
 	k.forget(10, 2)
 	k.horizon("orders.create", born)
 	k.horizon("orders.unheard", time.Time{})
+}
+
+// horizonOfAnotherReading: a contract that finds a time where the one before it
+// found none refuses what was forgotten meanwhile; one that finds no more leaves
+// the horizon alone.
+func horizonOfAnotherReading[T any](k *keeper[T]) {
+	steps := []struct {
+		from, to refrain.KeyTime
+		ulid     bool // the shape of the key
+		raised   bool
+	}{
+		{refrain.KeyTimeNone, refrain.KeyTimeByShape, false, true},
+		{refrain.KeyTimeNone, refrain.KeyTimeRequired, false, true},
+		{refrain.KeyTimeByShape, refrain.KeyTimeULID, true, true},
+		{refrain.KeyTimeNone, refrain.KeyTimeULID, true, true},
+		{refrain.KeyTimeRequired, refrain.KeyTimeByShape, false, false},
+		{refrain.KeyTimeULID, refrain.KeyTimeByShape, false, false},
+		{refrain.KeyTimeByShape, refrain.KeyTimeRequired, false, false},
+		{refrain.KeyTimeByShape, refrain.KeyTimeNone, false, false},
+	}
+	for n, step := range steps {
+		born := k.clock.Now()
+		key := timed(born, n)
+		if step.ulid {
+			key = ulid(born)
+		}
+		call := renamed(k.call(key, "one"), fmt.Sprint("orders.", n))
+		call.Contract.KeyTime = step.from
+		if err := k.Keeper.Register(k.ctx, call.Contract); err != nil {
+			k.t.Fatalf("Register: %v", err)
+		}
+		k.fresh(call)
+		k.forgets(call)
+		k.clock.advance(25 * time.Hour)
+		k.forget(10, 1)
+		call.Contract.KeyTime = step.to
+		if err := k.Keeper.Register(k.ctx, call.Contract); err != nil {
+			k.t.Fatalf("Register with %v after %v: %v", step.to, step.from, err)
+		}
+		want := born
+		if step.raised {
+			want = k.clock.Now()
+		}
+		k.horizon(call.Contract.Operation, want)
+		if step.to != refrain.KeyTimeNone {
+			k.refused(call, "2", record.TooLate)
+		}
+	}
+	k.effects(len(steps))
 }
 
 func (k *keeper[T]) horizon(operation string, want time.Time) {

@@ -146,6 +146,18 @@ func (k *keeper[T]) actsOf(want ...string) {
 	}
 }
 
+// lastActOn demands the record that the last line of audit is about.
+func (k *keeper[T]) lastActOn(ref string) {
+	k.t.Helper()
+	if k.Audits == nil {
+		return
+	}
+	lines, err := k.Audits(k.ctx)
+	if err != nil || len(lines) == 0 || lines[len(lines)-1].Ref != ref {
+		k.t.Errorf("done was %+v, %v; want the last on %s", lines, err, ref)
+	}
+}
+
 // reviewDone: a repeat is told that it was done before, and where.
 func reviewDone[T any](k *keeper[T]) {
 	if err := k.Register(k.ctx, k.contract); err != nil {
@@ -173,6 +185,7 @@ func reviewDone[T any](k *keeper[T]) {
 	other.Input = []byte("two")
 	k.refused(other, "4", record.KeyReused)
 	k.actsOf("fence", "done")
+	k.lastActOn(rec.Ref)
 	if !rec.RememberUntil.Equal(k.clock.Now().Add(k.contract.RememberFor)) {
 		k.t.Errorf("it is remembered until %v", rec.RememberUntil)
 	}

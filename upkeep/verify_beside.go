@@ -2,10 +2,9 @@ package upkeep
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
-	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/record"
 )
 
 // beside checks what stands beside the records.
@@ -76,16 +75,13 @@ func (c *checking) horizon(ctx context.Context) error {
 		return err
 	}
 	horizons := make(map[string]time.Time)
-	keyTimes := make(map[string]refrain.KeyTime)
+	keyTimes := make(map[string]record.KeyTime)
 	for operation, stored := range contracts {
 		c.horizons.Looked++
 		if horizons[operation], err = c.Store.Horizon(ctx, operation); err != nil {
 			return err
 		}
-		var contract refrain.Contract
-		if json.Unmarshal([]byte(stored), &contract) == nil {
-			keyTimes[operation] = contract.KeyTime
-		}
+		keyTimes[operation] = KeyTime([]byte(stored))
 		if horizons[operation].After(c.now.Add(24 * time.Hour)) {
 			c.horizons.fault("%s: it is %s", operation, horizons[operation].Format(time.RFC3339))
 		}

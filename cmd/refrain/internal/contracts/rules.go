@@ -136,7 +136,7 @@ func keyTime(o, n refrain.Contract) verdict {
 	case n.KeyTime == refrain.KeyTimeNone:
 		return breaking("late retries of forgotten actions are no longer recognised by their key's time", "keep reading the time")
 	case o.KeyTime == refrain.KeyTimeNone:
-		return breaking("the horizon knows no birth of what was forgotten so far, and entity ids that look timed are refused as late",
+		return breaking("entity ids that look timed are refused as late if they are older than this change",
 			"use another operation id")
 	case o.KeyTime == refrain.KeyTimeRequired:
 		return breaking("keys without a time are accepted, and run again once they are forgotten", "keep it required")
@@ -145,7 +145,7 @@ func keyTime(o, n refrain.Contract) verdict {
 	case n.KeyTime == refrain.KeyTimeRequired:
 		return ask("first requests without a time in their key are refused", "make every client send a UUIDv7 first")
 	}
-	return ask("first requests with a ULID older than what was forgotten are refused as late", "check how old keys are at arrival")
+	return ask("first requests with a ULID older than this change are refused as late", "check how old keys are at arrival")
 }
 
 func methods(o, n refrain.Contract) verdict {
