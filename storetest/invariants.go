@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/refrain-dev/refrain/record"
 )
@@ -18,7 +19,7 @@ func (f *fixture[T]) verify() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Duration(len(f.committed))*10*time.Millisecond)
 	defer cancel()
 	rows, err := f.Effects(ctx)
 	if err != nil {
@@ -55,6 +56,12 @@ func (f *fixture[T]) verifyEffects(ctx context.Context, rows []string) {
 
 // verifyOutcomes holds what callers were told against what is stored.
 func (f *fixture[T]) verifyOutcomes(ctx context.Context, rows []string) {
+	wrote := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		_, rest, _ := strings.Cut(row, "/")
+		ref, _, _ := strings.Cut(rest, "/")
+		wrote[ref] = true
+	}
 	for ref, body := range f.committed {
 		rec, err := f.Store.Find(ctx, ref)
 		if errors.Is(err, record.ErrNotFound) && len(f.ended) > 0 {
@@ -67,10 +74,7 @@ func (f *fixture[T]) verifyOutcomes(ctx context.Context, rows []string) {
 		if rec.Result.Kept() && !bytes.Equal(rec.Result.Body, body) {
 			f.t.Errorf("invariants: record %s has body %.80q, the caller got %.80q", ref, rec.Result.Body, body)
 		}
-		written := false
-		for _, row := range rows {
-			written = written || strings.Contains(row, "/"+ref+"/")
-		}
+		written := wrote[ref]
 		if written && rec.State != record.Confirmed {
 			f.t.Errorf("invariants: record %s is %v but has an effect", ref, rec.State)
 		}
