@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func TestLostCommitAnswer(t *testing.T) {
 // again, and the operation says why it stands.
 func TestSettleFails(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"error", "not found", "panic"} {
+	for _, how := range []string{"error", "not found", "panic", "exit"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, d *depot) {
@@ -84,6 +85,8 @@ func TestSettleFails(t *testing.T) {
 						return shipped(ctx, tx, s)
 					case how == "panic":
 						panic("no table")
+					case how == "exit":
+						runtime.Goexit()
 					case how == "not found": // by its own lookup
 						return record.Result{}, record.ErrNotFound
 					}

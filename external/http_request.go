@@ -32,6 +32,7 @@ func (h *HTTP) submission(ctx context.Context, s Submission) (*http.Request, err
 	if r == nil || r.URL == nil || r.Header == nil {
 		return nil, errors.New("external: Build made no request")
 	}
+	r = r.Clone(ctx) // its fields may be shared by all requests, and the key is this one's
 	body, err := readBody(r.Body)
 	if err != nil {
 		return nil, err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +65,44 @@ func TestKeyInHeader(t *testing.T) {
 	h.Submit(t.Context(), external.Submission{Key: "k-1"})
 	if got := <-all; got.method != "PUT" {
 		t.Errorf("sent by %s", got.method)
+	}
+}
+
+// TestSharedFields: Build may give all requests the same fields, or take them from
+// a client's; the key of one is not that of another.
+func TestSharedFields(t *testing.T) {
+	t.Parallel()
+	url, all := recorder(t)
+	h := to(url, external.StripeV1())
+	shared := http.Header{"Authorization": {"Bearer t"}}
+	build := h.Build
+	h.Build = func(ctx context.Context, s external.Submission) (*http.Request, error) {
+		r, err := build(ctx, s)
+		r.Header = shared
+		return r, err
+	}
+	var dials atomic.Int32
+	dialling, goOn := make(chan struct{}), make(chan struct{})
+	h.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials.Add(1) == 1 {
+			close(dialling)
+			<-goOn
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	var first sync.WaitGroup
+	first.Go(func() { h.Submit(t.Context(), external.Submission{Key: "first", Input: []byte("first")}) })
+	<-dialling
+	h.Submit(t.Context(), external.Submission{Key: "second", Input: []byte("second")})
+	close(goOn)
+	first.Wait()
+	for range 2 {
+		if got := <-all; got.header.Get("Idempotency-Key") != got.body || got.header.Get("Authorization") != "Bearer t" {
+			t.Errorf("%q was sent as %v", got.body, got.header)
+		}
+	}
+	if len(shared) != 1 {
+		t.Errorf("the shared fields are now %v", shared)
 	}
 }
 

@@ -219,7 +219,7 @@ const (
 // persist runs write until it succeeds or ctx ends.
 func (r *Runner[T]) persist(ctx context.Context, o operation.Operation, write func() error) bool {
 	for try := 0; ; try++ {
-		err := write()
+		err := finished(write)
 		if err == nil || errors.Is(err, errGone) {
 			return true
 		}
@@ -232,6 +232,21 @@ func (r *Runner[T]) persist(ctx context.Context, o operation.Operation, write fu
 			return false
 		}
 	}
+}
+
+var errExited = errors.New("external: Settle has ended its goroutine")
+
+// finished runs write, whose Step.Settle may end the goroutine: that is an error of
+// it like a panic, and the provider's reply is not lost with it.
+func finished(write func() error) error {
+	err := errExited
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = write()
+	}()
+	<-done
+	return err
 }
 
 // noticed tells what a committed change means.

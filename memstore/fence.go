@@ -37,6 +37,11 @@ func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (int64, error) {
 		f.ID, f.At, f.Ended, f.Early = db.fenceID, record.Micro(now), time.Time{}, 0
 		f.Until, f.Since = record.Micro(f.Until), record.Micro(f.Since)
 		db.fences.put(t, f.ID, f)
+		for id := range db.allows.all(true) { // of a backup, they may have been spent in what was lost
+			if f.Covers(id) {
+				db.allows.remove(t, id)
+			}
+		}
 		t.audit(Audit{At: now, By: f.By, Action: "fence", Reason: f.Reason, Detail: fenceDetail(f)})
 		return nil
 	})

@@ -20,6 +20,8 @@ import (
 // at once when ctx ends.
 func TestUpkeepIsBounded(t *testing.T) {
 	now := time.Now()
+	longer := order("k") // another contract than the one that is stored
+	longer.Contract.RememberFor += time.Hour
 	for name, open := range kinds {
 		s := newShop(t)
 		db := open(t, s.cfg, Options{Busy: patience, Now: func() time.Time { return now }})
@@ -34,7 +36,7 @@ func TestUpkeepIsBounded(t *testing.T) {
 		}
 		db.opts.Busy = 300 * time.Millisecond
 		for what, call := range map[string]func(context.Context) error{
-			"Register": func(ctx context.Context) error { return db.Register(ctx, order("k").Contract) },
+			"Register": func(ctx context.Context) error { return db.Register(ctx, longer.Contract) },
 			"Reap":     func(ctx context.Context) error { _, err := db.Reap(ctx, upkeep.Reap{}); return err },
 			"Rekey": func(ctx context.Context) error {
 				_, err := db.Rekey(ctx, Rekey{Operation: "orders.create", To: "orders.make", By: "me", Reason: "why"})

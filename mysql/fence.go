@@ -65,6 +65,11 @@ func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (id int64, err error
 			return err
 		}
 		f.ID = id
+		// What was allowed before is taken back: an allow of a backup may have been
+		// spent in what was lost.
+		if _, err := tx.ExecContext(ctx, `DELETE FROM refrain_allow WHERE ? IN (X'', operation) AND ? IN (X'', scope)`, []byte(f.Operation), []byte(f.Scope)); err != nil {
+			return err
+		}
 		return fenced(ctx, tx, f, "fence", f.By, f.Reason, now)
 	})
 	if err != nil {

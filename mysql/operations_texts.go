@@ -39,13 +39,17 @@ const waitingSQL = `SELECT ` + columns + `, r.body FROM refrain_external o STRAI
 // headSQL is the operation that others of its partition wait for.
 const headSQL = `SELECT seq, due, line FROM refrain_external FORCE INDEX (refrain_external_line) WHERE provider = ? AND line = ? ORDER BY seq LIMIT 1`
 
-// passSQL makes the head due where an earlier operation than it does not stand
-// there any more. One that is under way has its lease for due. The row is found by
-// its primary key, so whoever decides about it just now is waited for before
-// anything of it is compared: it may be postponed.
-const passSQL = `UPDATE refrain_external o
- JOIN (SELECT MIN(seq) AS seq FROM refrain_external FORCE INDEX (refrain_external_line) WHERE provider = ? AND line = ?) h ON o.seq = h.seq
- SET o.version = o.version + 1, o.due = ? WHERE o.seq > ? AND o.due > ? AND o.final IS NULL AND o.state <> ?`
+// headSeqSQL finds the head as it is committed, beside what this transaction wrote. In
+// an UPDATE of several tables it would be a locking read: it would wait for a row
+// that an application has inserted and not committed, for as long as that takes.
+const headSeqSQL = `SELECT MIN(seq) INTO @refrain_next FROM refrain_external FORCE INDEX (refrain_external_line) WHERE provider = ? AND line = ?`
+
+// passSQL makes the head that headSeqSQL found due where an earlier operation than it
+// does not stand there any more. One that is under way has its lease for due. The
+// row is found by its primary key, so whoever decides about it just now is waited
+// for before anything of it is compared: it may be postponed.
+const passSQL = `UPDATE refrain_external SET version = version + 1, due = ?
+ WHERE seq = @refrain_next AND seq > ? AND due > ? AND final IS NULL AND state <> ?`
 
 const putSQL = `UPDATE refrain_external SET version = ?, format = ?, state = ?, disputed = ?, due = ?, line = ?, final = ?, data = ?
  WHERE seq = ? AND version = ?`

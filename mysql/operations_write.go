@@ -117,8 +117,9 @@ func (w *writing) passes() []statement {
 	var all []statement
 	for _, o := range w.passed {
 		if first[o.Partition].Seq == o.Seq {
-			all = append(all, statement{query: passSQL, optional: true, args: []any{
-				[]byte(o.Provider), []byte(o.Partition), micros(w.now), o.Seq, micros(w.now), int64(record.Submitted)}})
+			all = append(all,
+				statement{query: headSeqSQL, args: []any{[]byte(o.Provider), []byte(o.Partition)}},
+				statement{query: passSQL, optional: true, args: []any{micros(w.now), o.Seq, micros(w.now), int64(record.Submitted)}})
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -19,7 +20,12 @@ func (db *DB) lockOperations(ctx context.Context, tx runner, rows []reapRow) (ma
 	}
 	keyTimes := make(map[string]record.KeyTime)
 	for _, operation := range slices.Sorted(maps.Keys(operations)) { // in one order, as everybody
-		kept, known, err := db.lockOperation(ctx, tx, operation)
+		var kept operationRow
+		var known bool
+		err := impatiently(ctx, tx, func() (err error) {
+			kept, known, err = db.lockOperation(ctx, tx, operation)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -30,15 +36,30 @@ func (db *DB) lockOperations(ctx context.Context, tx runner, rows []reapRow) (ma
 	return keyTimes, nil
 }
 
+// impatiently lets the session wait for locks as short as it can. Whoever waits
+// for an operation's row has everybody wait behind it who records an action, and a
+// caller of ExecuteIn holds that row as long as it likes. The server goes on waiting
+// when we have stopped listening, so a bound of ours alone ends nothing.
+func impatiently(ctx context.Context, tx runner, work func() error) error {
+	if _, err := tx.ExecContext(ctx, `SET @refrain_patience = @@SESSION.innodb_lock_wait_timeout, SESSION innodb_lock_wait_timeout = 1`); err != nil {
+		return err
+	}
+	err := work()
+	_, restored := tx.ExecContext(context.WithoutCancel(ctx), `SET SESSION innodb_lock_wait_timeout = @refrain_patience`)
+	return cmp.Or(err, restored)
+}
+
 // horizoned are the rows that can be forgotten: an operation without a row has no
-// horizon, and a timed key of it would seem new.
+// horizon, and a timed key of it would seem new. One whose time has not come would
+// raise it over every key that is made until then.
 func (b *reaping) horizoned(rows []reapRow, keyTimes map[string]record.KeyTime) []reapRow {
 	return slices.DeleteFunc(rows, func(r reapRow) bool {
-		if _, known := keyTimes[r.Identity.Operation]; known {
-			return false
+		keyTime, known := keyTimes[r.Identity.Operation]
+		if !known {
+			keyTime = record.ULID
 		}
-		_, timed := record.ULID.Birth(r.Identity.Key)
-		if timed {
+		born, timed := keyTime.Birth(r.Identity.Key)
+		if timed = timed && (!known || born.After(b.now)); timed {
 			b.done.Unfinished++
 			b.stays(upkeep.Idle(b.now))
 		}

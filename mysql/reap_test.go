@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -398,4 +399,37 @@ func (a *aged) reapAny(t testing.TB, limit int) {
 	if _, err := a.db.Reap(context.Background(), upkeep.Reap{Limit: limit}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A caller of ExecuteIn who takes his time keeps the operation's row. A reaper that
+// waits for it, and a process that starts and registers what is registered, keep
+// nobody else from it for longer than a second, nor after they gave up.
+func TestReapBesideOpenTransaction(t *testing.T) {
+	a := newAged(t)
+	a.buys(t, "old")
+	if err := a.db.Register(t.Context(), order("old").Contract); err != nil {
+		t.Fatal(err)
+	}
+	a.now = a.now.AddDate(20, 0, 0)
+	tx, err := a.raw.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := a.db.ExecuteIn(t.Context(), tx, order("joined"), buys("joined")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.another.Register(t.Context(), order("old").Contract); err != nil {
+		t.Errorf("Register: %v", err)
+	}
+	for _, db := range []*DB{a.db, a.another} {
+		if _, err := db.Reap(t.Context(), upkeep.Reap{}); !errors.Is(err, record.StoreUnavailable) {
+			t.Errorf("Reap: %v", err)
+		}
+	}
+	mustBuy(t, a.db, order("meanwhile"))
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	a.reap(t, upkeep.Reap{}, upkeep.Reaped{Looked: 1, Forgotten: 1})
 }

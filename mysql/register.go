@@ -50,6 +50,9 @@ func (db *DB) registerOne(ctx context.Context, tx runner, c refrain.Contract, sh
 	if err != nil {
 		return err
 	}
+	if same, err := db.registered(ctx, tx, c, published); err != nil || same {
+		return err // as at every start but the first: nobody is kept from the row
+	}
 	kept, known, err := db.lockOperation(ctx, tx, c.Operation)
 	if err == nil && !known {
 		kept, err = db.newOperation(ctx, tx, c.Operation, c.IdentityVersion(), published)
@@ -72,6 +75,19 @@ func (db *DB) registerOne(ctx context.Context, tx runner, c refrain.Contract, sh
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE refrain_operation SET contract = ? WHERE operation = ?`, published, []byte(c.Operation))
 	return err
+}
+
+// registered reports whether exactly this contract is stored, without a lock.
+func (db *DB) registered(ctx context.Context, tx runner, c refrain.Contract, published []byte) (bool, error) {
+	var r anyRow
+	err := db.waiting(ctx, func(ctx context.Context) (err error) {
+		r, err = scanAny(tx.QueryRowContext(ctx, `SELECT identity, contract FROM refrain_operation WHERE operation = ? LIMIT 1`, []byte(c.Operation)), 2)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && r.text(0) == c.IdentityVersion() && r.text(1) == string(published), err
 }
 
 // operationRow is what the store knows of an operation. One whose records were

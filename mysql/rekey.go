@@ -83,13 +83,16 @@ func (db *DB) rekey(ctx context.Context, tx runner, r Rekey) (Rekeyed, error) {
 	if done.Allows, err = moveAllows(ctx, tx, r, to); err != nil {
 		return done, err
 	}
+	if _, err := tx.ExecContext(ctx, overtakenSQL, []byte(r.To), now.UnixMicro()); err != nil {
+		return done, err
+	}
 	if done.Identity, err = to.Version(); err != nil {
 		return done, err
 	}
 	if done.Fences, err = moveFences(ctx, tx, r, to); err != nil {
 		return done, err
 	}
-	if err := moveOperation(ctx, tx, r, done.Identity, from, into); err != nil {
+	if err := moveOperation(ctx, tx, r, done.Identity, from, into, now); err != nil {
 		return done, err
 	}
 	return done, audit(ctx, tx, Audit{At: now, By: r.By, Action: "rekey", Reason: r.Reason,
@@ -109,15 +112,20 @@ func (db *DB) lockTarget(ctx context.Context, tx runner, r Rekey) (operationRow,
 	return into, err
 }
 
+// overtakenSQL removes allows that came to stand beside a record: they would let it
+// run once more when its memory ends.
+const overtakenSQL = `DELETE a FROM refrain_allow a JOIN refrain_record r ON r.hash = a.hash WHERE a.operation = ?
+ AND (r.remember_until IS NULL OR r.disputed OR r.remember_until > ?)`
+
 // moveOperation writes the operation's row under its new id and version. The
 // row of an old id stays, to be refused.
-func moveOperation(ctx context.Context, tx runner, r Rekey, identity string, from, into operationRow) error {
+func moveOperation(ctx context.Context, tx runner, r Rekey, identity string, from, into operationRow, now time.Time) error {
 	if into.contract != "" { // its own processes have begun; they keep their contract
 		if into.identity != identity {
 			return fmt.Errorf("%w: the store keeps %q by %q, and the moved records would be by %q", ErrRekey, r.To, into.identity, identity)
 		}
+		from.horizon = upkeep.MergedHorizon(from.horizon, into.horizon, []byte(from.contract), []byte(into.contract), now)
 		from.contract = into.contract
-		from.horizon = later(from.horizon, into.horizon)
 	}
 	if r.To != r.Operation {
 		_, err := tx.ExecContext(ctx, `UPDATE refrain_operation SET identity = ?, contract = X'', horizon = NULL WHERE operation = ?`,

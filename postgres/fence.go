@@ -16,6 +16,10 @@ const (
 
 	setFenceText = `INSERT INTO {schema}.fence (operation, scope, until, since, reason, by, at)
 VALUES ($1::text, $2::text, $3::int8, $4::int8, $5::text, $6::text, $7::int8) RETURNING id`
+	// withdrawText takes back what was allowed before: an allow of a backup may have
+	// been spent in what was lost.
+	withdrawText = `DELETE FROM {schema}.allow a WHERE $1::text IN ('', a.operation) AND $2::text IN ('', a.scope)`
+
 	endFenceText  = `UPDATE {schema}.fence f SET ended = $2::int8 WHERE f.id = $1::int8 AND f.ended IS NULL RETURNING ` + fenceColumns
 	voidFenceText = `DELETE FROM {schema}.fence f WHERE f.id = $1::int8 RETURNING ` + fenceColumns
 )
@@ -51,6 +55,9 @@ func (s *Store) SetFence(ctx context.Context, f upkeep.Fence) (int64, error) {
 		}
 		err = tx.row(ctx, s.sql.text(setFenceText), f.Operation, f.Scope, f.Until.UnixMicro(), micros(f.Since), f.Reason, f.By, now.UnixMicro()).Scan(&f.ID)
 		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(ctx, s.sql.text(withdrawText), f.Operation, f.Scope); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, now, f.By, "fence", "", f.Reason, fenceDetail(f))

@@ -52,6 +52,7 @@ type batch struct {
 	reap    upkeep.Reap
 	archive func(ctx context.Context, forgotten []record.Record) error // nil keeps none
 	done    upkeep.Reaped
+	left    int // timed rows that could not be forgotten with a horizon
 }
 
 func (b *batch) run(ctx context.Context) error {
@@ -101,7 +102,10 @@ func (b *batch) look(ctx context.Context, w *span) error {
 		return err
 	}
 	next := plan.Next
-	if missed := len(plan.Forget) + len(plan.Trim) - b.done.Forgotten - b.done.Trimmed; missed > 0 {
+	if idle := upkeep.Idle(b.done.Now); b.left > 0 && (next.IsZero() || next.After(idle)) {
+		next = idle
+	}
+	if missed := len(plan.Forget) + len(plan.Trim) - b.left - b.done.Forgotten - b.done.Trimmed; missed > 0 {
 		if soon := b.done.Now.Add(time.Minute); next.IsZero() || next.After(soon) {
 			next = soon
 		}

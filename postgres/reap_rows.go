@@ -85,6 +85,10 @@ func (b *batch) own(ctx context.Context, rows []upkeep.Row) (mine []upkeep.Row, 
 
 // forget removes the rows whose memory has ended, horizon first.
 func (b *batch) forget(ctx context.Context, rows []upkeep.Row) (int, error) {
+	rows, births, err := b.horizoned(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
 	rows, sizes, err := b.own(ctx, rows)
 	if err != nil || len(rows) == 0 {
 		return 0, err
@@ -94,9 +98,11 @@ func (b *batch) forget(ctx context.Context, rows []upkeep.Row) (int, error) {
 			return 0, err
 		}
 	}
-	raised, err := b.horizons(ctx, rows)
-	if err != nil {
-		return 0, err
+	raised := make(map[string]time.Time)
+	for _, r := range rows {
+		if born := births[r.Ref]; born.After(raised[r.Identity.Operation]) {
+			raised[r.Identity.Operation] = born
+		}
 	}
 	for _, operation := range slices.Sorted(maps.Keys(raised)) {
 		if err := b.exec(ctx, raiseText, operation, raised[operation].UnixMicro()); err != nil {
@@ -165,34 +171,50 @@ func (s *Store) wholes(ctx context.Context, tx runner, rows []upkeep.Row) (recs 
 	return recs, err
 }
 
-// horizons is the latest birth per operation, read as the operation's contract
-// reads it.
-func (b *batch) horizons(ctx context.Context, rows []upkeep.Row) (map[string]time.Time, error) {
-	latest := make(map[string]time.Time)
-	keyTimes := make(map[string]record.KeyTime)
+// horizoned are the rows that can be forgotten, and by their refs the births of
+// those that have one, read as the operation's contract reads it. A timed key whose operation
+// the store does not know would seem new, and one whose time has not come would
+// raise the horizon over every key that is made until then.
+func (b *batch) horizoned(ctx context.Context, rows []upkeep.Row) (kept []upkeep.Row, births map[string]time.Time, err error) {
+	births = make(map[string]time.Time)
+	rules := make(map[string]birthRule)
 	for _, r := range rows {
 		id := r.Identity
-		kt, known := keyTimes[id.Operation]
-		if !known {
-			var err error
-			if kt, err = b.store.keyTime(ctx, b.tx, id.Operation); err != nil {
-				return nil, err
+		rule, asked := rules[id.Operation]
+		if !asked {
+			if rule, err = b.store.birthRule(ctx, b.tx, id.Operation); err != nil {
+				return nil, nil, err
 			}
-			keyTimes[id.Operation] = kt
+			rules[id.Operation] = rule
 		}
-		if born, timed := kt.Birth(id.Key); timed && born.After(latest[id.Operation]) {
-			latest[id.Operation] = born
+		born, timed := rule.keyTime.Birth(id.Key)
+		if timed && (!rule.known || born.After(b.done.Now)) {
+			b.left++
+			continue
+		}
+		kept = append(kept, r)
+		if timed {
+			births[r.Ref] = born
 		}
 	}
-	return latest, nil
+	b.done.Unfinished += b.left
+	return kept, births, nil
 }
 
-func (s *Store) keyTime(ctx context.Context, tx runner, operation string) (record.KeyTime, error) {
+// birthRule is how an operation's keys are read, and whether there is a place for
+// its horizon.
+type birthRule struct {
+	keyTime record.KeyTime
+	known   bool
+}
+
+func (s *Store) birthRule(ctx context.Context, tx runner, operation string) (birthRule, error) {
 	kept, err := s.operation(ctx, tx, operation, "")
-	if errors.Is(err, sql.ErrNoRows) {
+	known := !errors.Is(err, sql.ErrNoRows)
+	if !known {
 		err = nil
 	}
-	return upkeep.KeyTime([]byte(kept.contract)), err
+	return birthRule{upkeep.KeyTime([]byte(kept.contract)), known}, err
 }
 
 // refsText is the refs of rows as the text of a bytea[].

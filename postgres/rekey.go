@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/refrain-dev/refrain/record"
 	"github.com/refrain-dev/refrain/upkeep"
@@ -82,13 +83,16 @@ func (s *Store) rekey(ctx context.Context, tx runner, r upkeep.Rekey) (upkeep.Re
 	if done.Allows, err = s.moveBeside(ctx, tx, r, to, "allow", moveAllowText); err != nil {
 		return done, err
 	}
+	if _, err := tx.exec(ctx, s.sql.text(overtakenText), r.To, now.UnixMicro()); err != nil {
+		return done, err
+	}
 	if done.Identity, err = to.Version(); err != nil {
 		return done, err
 	}
 	if done.Fences, err = s.moveFences(ctx, tx, r, to); err != nil {
 		return done, err
 	}
-	if err := s.moveOperation(ctx, tx, r, done.Identity, from); err != nil {
+	if err := s.moveOperation(ctx, tx, r, done.Identity, from, now); err != nil {
 		return done, err
 	}
 	return done, s.audit(ctx, tx, now, r.By, "rekey", "", r.Reason,
@@ -101,9 +105,14 @@ const (
 ON CONFLICT (operation) DO UPDATE SET identity = excluded.identity, contract = excluded.contract, horizon = excluded.horizon`
 )
 
+// overtakenText removes allows that came to stand beside a record: they would let it
+// run once more when its memory ends.
+const overtakenText = `DELETE FROM {schema}.allow a USING {schema}.record r WHERE a.operation = $1::text AND r.hash = a.hash
+ AND (r.remember_until IS NULL OR r.disputed OR r.remember_until > $2::int8)`
+
 // moveOperation writes the operation's row under its new id and version. The
 // row of an old id stays, to be refused.
-func (s *Store) moveOperation(ctx context.Context, tx runner, r upkeep.Rekey, identity string, from operationRow) error {
+func (s *Store) moveOperation(ctx context.Context, tx runner, r upkeep.Rekey, identity string, from operationRow, now time.Time) error {
 	if r.To != r.Operation {
 		known, err := s.operation(ctx, tx, r.To, "FOR UPDATE")
 		switch {
@@ -114,10 +123,8 @@ func (s *Store) moveOperation(ctx context.Context, tx runner, r upkeep.Rekey, id
 			if known.identity != identity {
 				return fmt.Errorf("%w: the store keeps %q by %q, and the moved records would be by %q", upkeep.ErrRekey, r.To, known.identity, identity)
 			}
+			from.horizon = upkeep.MergedHorizon(from.horizon, known.horizon, []byte(from.contract), []byte(known.contract), now)
 			from.contract = known.contract
-			if known.horizon.After(from.horizon) {
-				from.horizon = known.horizon
-			}
 		}
 		if _, err := tx.exec(ctx, s.sql.text(leaveText), r.Operation, movedTo+r.To); err != nil {
 			return err

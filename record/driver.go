@@ -228,7 +228,12 @@ func (d *Driver) share(ctx context.Context, until time.Time, c *Claim) (*Record,
 // refused stores a late retry for review on its way out.
 func (d *Driver) refused(ctx context.Context, c *Claim, e *Error) error {
 	if e.Problem == TooLate && d.Change != nil {
-		e.Err = d.Change(ctx, c.Identity, func(Seen, time.Time) (Edit, error) { return Edit{Review: c}, nil })
+		e.Err = d.Change(ctx, c.Identity, func(seen Seen, now time.Time) (Edit, error) {
+			if !Decide(c.Policy, seen, c.Request, now).Review {
+				return Edit{}, nil // settled meanwhile
+			}
+			return Edit{Review: c}, nil
+		})
 	}
 	return e
 }

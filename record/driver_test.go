@@ -196,6 +196,16 @@ func TestDriveReviewsLateRetries(t *testing.T) {
 		t.Errorf("born %v at %v, want %v at %v", refusal.Born, refusal.Now, want, now)
 	}
 
+	done := receipt(Result{Effect: "/orders/7"})
+	d.Change = func(_ context.Context, _ Identity, decide func(Seen, time.Time) (Edit, error)) error {
+		if edit, err := decide(Seen{Record: done, Horizon: horizon}, now); err != nil || edit != (Edit{}) {
+			t.Errorf("of what was settled meanwhile the change is %+v, %v", edit, err)
+		}
+		return nil
+	}
+	_, _, err = d.Drive(t.Context(), c, never(t))
+	wantRefusal(t, err, "2", TooLate)
+
 	told = nil
 	future := claimOf(uuidv7(now.Add(time.Hour)))
 	d.Load = func(context.Context, Identity) (Seen, time.Time, error) { return Seen{}, now, nil }

@@ -30,11 +30,17 @@ func (db *DB) Fences(ctx context.Context) (all []upkeep.Fence, err error) {
 	return all, migrated(err)
 }
 
+const nextFenceSQL = `1 + max(coalesce((SELECT max(id) FROM refrain_fence), 0), coalesce((SELECT max(id) FROM refrain_audit), 0))`
+
 // setFenceSQL never gives the id of a fence that was voided again: whoever still
 // has it on a list must not end another one. The lines of audit stay.
 const setFenceSQL = `INSERT INTO refrain_fence (id, operation, scope, until, since, reason, by, at)
- VALUES (1 + max(coalesce((SELECT max(id) FROM refrain_fence), 0), coalesce((SELECT max(id) FROM refrain_audit), 0)), ?, ?, ?, ?, ?, ?, ?)
+ VALUES (` + nextFenceSQL + `, ?, ?, ?, ?, ?, ?, ?)
  RETURNING id`
+
+// withdrawSQL takes back what was allowed before: an allow of a backup may have been
+// spent in what was lost.
+const withdrawSQL = `DELETE FROM refrain_allow WHERE ?1 IN ('', operation) AND ?2 IN ('', scope)`
 
 // SetFence implements [upkeep.Retention].
 func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (id int64, err error) {
@@ -48,6 +54,9 @@ func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (id int64, err error
 			return nil
 		}, f.Operation, f.Scope, f.Until.UnixMicro(), micros(f.Since), f.Reason, f.By, now.UnixMicro())
 		if err != nil {
+			return err
+		}
+		if _, err := s.run.exec(ctx, withdrawSQL, f.Operation, f.Scope); err != nil {
 			return err
 		}
 		return audit(ctx, s.run, now, f.By, "fence", "", f.Reason, fenceDetail(f))

@@ -83,17 +83,18 @@ func (b *batch) work(ctx, caller context.Context) error {
 }
 
 // settle leaves alone what would be forgotten without a trace: a key with a time
-// whose operation the store does not know has no horizon to raise.
+// whose operation the store does not know has no horizon to raise, and one whose
+// time has not come would raise it over every key that is made until then.
 func (b *batch) settle(ctx context.Context, rows []upkeep.Row) error {
 	for i := range rows {
 		if !rows[i].Settled {
 			continue
 		}
-		_, timed, known, err := b.births.of(ctx, rows[i].Identity)
+		born, timed, known, err := b.births.of(ctx, rows[i].Identity)
 		if err != nil {
 			return err
 		}
-		rows[i].Settled = known || !timed
+		rows[i].Settled = !timed || known && !born.After(b.now)
 	}
 	return nil
 }

@@ -74,13 +74,16 @@ func rekey(ctx context.Context, s *session, r Rekey, now time.Time) (Rekeyed, er
 	if done.Allows, err = moveAllows(ctx, s, r, to); err != nil {
 		return done, err
 	}
+	if _, err := s.run.exec(ctx, overtakenSQL, r.To, now.UnixMicro()); err != nil {
+		return done, err
+	}
 	if done.Identity, err = to.Version(); err != nil {
 		return done, err
 	}
 	if done.Fences, err = moveFences(ctx, s, r, to); err != nil {
 		return done, err
 	}
-	if err := moveOperation(ctx, s.run, r, done.Identity, from); err != nil {
+	if err := moveOperation(ctx, s.run, r, done.Identity, from, now); err != nil {
 		return done, err
 	}
 	_, err = s.run.exec(ctx, `INSERT INTO refrain_audit (at, by, action, ref, reason, detail) VALUES (?, ?, 'rekey', '', ?, ?)`,
@@ -89,9 +92,14 @@ func rekey(ctx context.Context, s *session, r Rekey, now time.Time) (Rekeyed, er
 	return done, err
 }
 
+// overtakenSQL removes allows that came to stand beside a record: they would let it
+// run once more when its memory ends.
+const overtakenSQL = `DELETE FROM refrain_allow WHERE operation = ?1 AND EXISTS (SELECT 1 FROM refrain_record r
+ WHERE r.hash = refrain_allow.hash AND (r.remember_until IS NULL OR r.disputed OR r.remember_until > ?2))`
+
 // moveOperation writes the operation's row under its new id and version. The
 // row of an old id stays, to be refused.
-func moveOperation(ctx context.Context, q runner, r Rekey, identity string, from operationRow) error {
+func moveOperation(ctx context.Context, q runner, r Rekey, identity string, from operationRow, now time.Time) error {
 	if r.To != r.Operation {
 		known, err := knownOperation(ctx, q, r.To)
 		switch {
@@ -102,10 +110,8 @@ func moveOperation(ctx context.Context, q runner, r Rekey, identity string, from
 			if known.identity != identity {
 				return fmt.Errorf("%w: the store keeps %q by %q, and the moved records would be by %q", ErrRekey, r.To, known.identity, identity)
 			}
+			from.horizon = upkeep.MergedHorizon(from.horizon, known.horizon, []byte(from.contract), []byte(known.contract), now)
 			from.contract = known.contract
-			if known.horizon.After(from.horizon) {
-				from.horizon = known.horizon
-			}
 		}
 		_, err = q.exec(ctx, `UPDATE refrain_operation SET identity = ?, contract = '', horizon = NULL WHERE operation = ?`,
 			movedTo+r.To, r.Operation)

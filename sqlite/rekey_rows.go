@@ -224,8 +224,8 @@ func moveFences(ctx context.Context, s *session, r Rekey, to *upkeep.Move) (move
 		case scope == f.scope:
 			continue
 		default:
-			_, err = s.run.exec(ctx, `INSERT INTO refrain_fence (operation, scope, until, since, reason, by, at, ended)
-				SELECT ?1, ?2, until, since, reason, by, at, ended FROM refrain_fence WHERE id = ?3`, r.To, scope, f.id)
+			_, err = s.run.exec(ctx, `INSERT INTO refrain_fence (id, operation, scope, until, since, reason, by, at, ended)
+				SELECT `+nextFenceSQL+`, ?1, ?2, until, since, reason, by, at, ended FROM refrain_fence WHERE id = ?3`, r.To, scope, f.id)
 		}
 		if err != nil {
 			return 0, err

@@ -20,6 +20,7 @@ func retentionProperties[T any]() []property[T] {
 		{"ReapOfWhatGrew", reapOfWhatGrew[T], nil},
 		{"ReapUntil", reapUntil[T], nil},
 		{"ReapTellsItsLag", reapTellsItsLag[T], nil},
+		{"ReapWithoutAnOperation", reapWithoutAnOperation[T], nil},
 		{"ReapByManyAtOnce", reapByManyAtOnce[T], nil},
 		{"ReapKilled", reapKilled[T], noForgetting},
 		{"ReapCancelled", reapCancelled[T], noForgetting},

@@ -74,7 +74,7 @@ func rebuild(ctx context.Context, k Keeper, row Lost, memory time.Duration, by, 
 		t.RememberUntil = t.Final.Add(memory)
 		allowed = seen.Allowed
 		switch {
-		case seen.Record != nil:
+		case seen.Record != nil && !forgotten(seen.Record, now):
 			counted = &done.Known
 			return record.Edit{}, nil
 		case !now.Before(t.RememberUntil):

@@ -52,8 +52,8 @@ var ErrReviewed = errors.New("refrain: it is no longer under review")
 // Allow lets the identity of a review execute once. [record.ErrNotFound]: there is
 // no such review; [ErrReviewed]: its identity has a record.
 func Allow(ctx context.Context, k Keeper, id, by, reason string) error {
-	return settleReview(ctx, k, id, by, reason, func(Review, time.Time) (record.Edit, error) {
-		return record.Edit{GrantAllow: reason, Action: "allow"}, nil
+	return settleReview(ctx, k, id, by, reason, func(r Review, _ time.Time) (record.Edit, error) {
+		return record.Edit{GrantAllow: reason, Action: "allow", Detail: fmt.Sprintf("%s of %s in %s", r.ID(), r.Identity.Operation, r.Identity.Scope)}, nil
 	})
 }
 
@@ -75,6 +75,9 @@ func settleReview(ctx context.Context, k Keeper, id, by, reason string, edit fun
 	if err := Signed(by, reason); err != nil {
 		return err
 	}
+	if id == "" { // for a query that is every one
+		return record.ErrNotFound
+	}
 	found, err := k.Reviews(ctx, ReviewQuery{ID: id, Limit: 1})
 	if err != nil {
 		return err
@@ -82,14 +85,28 @@ func settleReview(ctx context.Context, k Keeper, id, by, reason string, edit fun
 	if len(found) == 0 {
 		return record.ErrNotFound
 	}
-	return k.Change(ctx, found[0].Identity, func(seen record.Seen, now time.Time) (record.Edit, error) {
-		if seen.Allowed || seen.Record != nil && (!seen.Record.State.Final() || seen.Record.Disputed || now.Before(seen.Record.RememberUntil)) {
+	over := false
+	err = k.Change(ctx, found[0].Identity, func(seen record.Seen, now time.Time) (record.Edit, error) {
+		over = seen.Record != nil && !forgotten(seen.Record, now)
+		switch {
+		case over: // what refused it has ended; it is no more to be listed
+			return record.Edit{Reviewed: true}, nil
+		case seen.Allowed:
 			return record.Edit{}, ErrReviewed
 		}
 		e, err := edit(found[0], now)
 		e.Reviewed, e.By, e.Reason = true, by, reason
 		return e, err
 	})
+	if err == nil && over {
+		err = ErrReviewed
+	}
+	return err
+}
+
+// forgotten reports a record that reads as none, whether or not a reaper has been there.
+func forgotten(rec *record.Record, now time.Time) bool {
+	return rec.State.Final() && !rec.Disputed && !now.Before(rec.RememberUntil)
 }
 
 // tombstone is a record of something that was done at final and whose request and

@@ -2,6 +2,8 @@ package upkeep
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/refrain-dev/refrain/record"
@@ -56,7 +58,7 @@ func (c *checking) reviewed(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if rec := seen.Record; rec != nil && (!rec.State.Final() || rec.Disputed || now.Before(rec.RememberUntil)) {
+			if rec := seen.Record; rec != nil && !forgotten(rec, now) && r.Last.After(rec.Created) { // an older one is over: its fence ended
 				c.reviews.fault("%s: its record is %s", r.ID(), rec.Ref)
 			}
 		}
@@ -89,6 +91,10 @@ func (c *checking) horizon(ctx context.Context) error {
 	if c.Forgotten == nil {
 		return nil
 	}
+	fences, err := c.Store.Fences(ctx)
+	if err != nil {
+		return err
+	}
 	for rec, err := range c.Forgotten {
 		if err != nil {
 			return err
@@ -96,7 +102,16 @@ func (c *checking) horizon(ctx context.Context) error {
 		c.horizons.Looked++
 		operation := rec.Identity.Operation
 		kt, known := keyTimes[operation]
-		if born, timed := kt.Birth(rec.Identity.Key); known && timed && born.After(horizons[operation]) {
+		born, timed := kt.Birth(rec.Identity.Key)
+		if !known || !timed || !born.After(horizons[operation]) ||
+			slices.ContainsFunc(fences, func(f Fence) bool { return f.Covers(rec.Identity) && !born.After(f.Until) }) {
+			continue
+		}
+		_, err := c.Store.Find(ctx, rec.Ref) // archived, and then not forgotten
+		if err != nil && !errors.Is(err, record.ErrNotFound) {
+			return err
+		}
+		if err != nil {
 			c.horizons.fault("%s: born %s, and the horizon of %s is %s", rec.Ref, born.Format(time.RFC3339Nano), operation, horizons[operation].Format(time.RFC3339Nano))
 		}
 	}

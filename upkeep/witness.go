@@ -46,13 +46,23 @@ func (w *Watch) Check(ctx context.Context) (*Fence, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !is.Reaches(saved) { // not raised before it is fenced: it would catch up
+		set, err := w.fence(ctx, is, saved)
+		if err != nil {
+			return nil, err
+		}
+		return set, w.save(ctx)
+	}
+	if is, err = w.Store.Advance(ctx); err != nil {
+		return nil, err
+	}
 	var set *Fence
-	if !is.Reaches(saved) {
+	if !is.Passes(saved) { // it was exchanged between the two
 		if set, err = w.fence(ctx, is, saved); err != nil {
 			return nil, err
 		}
 	}
-	return set, w.save(ctx)
+	return set, w.keep(ctx, is)
 }
 
 // Run checks, and then goes on to save and to check, until ctx ends. An error ends
@@ -78,6 +88,10 @@ func (w *Watch) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return w.keep(ctx, now)
+}
+
+func (w *Watch) keep(ctx context.Context, now Incarnation) error {
 	if err := w.Witness.Save(ctx, now); err != nil {
 		return fmt.Errorf("refrain: the witness: %w", err)
 	}
@@ -89,12 +103,22 @@ func (i Incarnation) Reaches(seen Incarnation) bool {
 	return i.Store == seen.Store && i.Epoch == seen.Epoch && i.Counter >= seen.Counter
 }
 
+// Passes reports whether a store whose counter was just raised to i has come
+// further than it was seen.
+func (i Incarnation) Passes(seen Incarnation) bool {
+	return i.Store == seen.Store && i.Epoch == seen.Epoch && i.Counter > seen.Counter
+}
+
 // fence covers what the store may have done since the witness saw it last, and
 // never reaches to now: that would refuse what is new.
 func (w *Watch) fence(ctx context.Context, is, saved Incarnation) (*Fence, error) {
 	margin := 2 * w.every()
+	until := saved.At.Add(margin)
+	if until.After(is.At) && !saved.At.After(is.At.Add(margin)) {
+		until = is.At // what was lost was made before; with a clock that is far behind nobody knows
+	}
 	f := Fence{
-		Until: saved.At.Add(margin), Early: margin, By: "witness",
+		Until: until, Early: margin, By: "witness",
 		Reason: fmt.Sprintf("the store came back older than its witness: counter %d of epoch %d, seen %d of %d", is.Counter, is.Epoch, saved.Counter, saved.Epoch),
 	}
 	if is.Store != saved.Store {

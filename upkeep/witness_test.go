@@ -157,3 +157,69 @@ type failing struct {
 func (f failing) Load(context.Context) (upkeep.Incarnation, error) {
 	return upkeep.Incarnation{}, f.err
 }
+
+// exchanged is a store that is taken back to a backup between the look and the
+// save of one interval.
+type exchanged struct {
+	*vault
+	backup upkeep.Incarnation
+	at     int // the look after which it is
+}
+
+func (e *exchanged) Incarnation(ctx context.Context) (upkeep.Incarnation, error) {
+	is, err := e.vault.Incarnation(ctx)
+	if e.at--; e.at == 0 {
+		e.vault.is = e.backup
+	}
+	return is, err
+}
+
+// TestWatchExchangedAtOnce: a save does not hide what happened right before it.
+func TestWatchExchangedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &exchanged{vault: &vault{is: upkeep.Incarnation{Store: "ab", Epoch: 1}}, at: 15}
+		n := new(notes)
+		w := upkeep.Watch{Store: e, Witness: n}
+		running(t, &w, 5*time.Second)
+		e.backup = e.vault.is
+		running(t, &w, 30*time.Second)
+		if e.at > 0 || len(e.fences) != 1 || e.fences[0].Until.After(e.fences[0].At) {
+			t.Errorf("%d looks to go; fences %+v", e.at, e.fences)
+		}
+	})
+}
+
+// TestWatchNeverReachesAhead: neither a long interval nor a store's clock that is a
+// little behind makes a fence refuse what is new; one that is far behind sets none.
+func TestWatchNeverReachesAhead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		every, saved time.Duration // saved so long ago
+		until        time.Duration // so long ago; negative: it is refused
+	}{
+		"long ago":          {time.Second, time.Hour, time.Hour - 2*time.Second},
+		"a moment ago":      {time.Second, time.Second, 0},
+		"a long interval":   {10 * time.Minute, time.Second, 0},
+		"a clock behind":    {time.Second, -2 * time.Second, 0},
+		"a clock far apart": {time.Second, -time.Minute, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				saved := upkeep.Incarnation{Store: "ab", Epoch: 1, Counter: 9, At: time.Now().Add(-tt.saved)}
+				v, n := &vault{is: upkeep.Incarnation{Store: "ab", Epoch: 1}}, &notes{saved: &saved}
+				w := upkeep.Watch{Store: v, Witness: n, Every: tt.every}
+				set, err := w.Check(t.Context())
+				if tt.until < 0 {
+					if !errors.Is(err, upkeep.ErrFence) || n.saved.Counter != 9 {
+						t.Errorf("Check = %+v, %v; saved %+v", set, err, n.saved)
+					}
+					return
+				}
+				if err != nil || set == nil || !set.Until.Equal(time.Now().Add(-tt.until)) {
+					t.Errorf("Check = %+v, %v; want it until %v ago", set, err, tt.until)
+				}
+			})
+		})
+	}
+}

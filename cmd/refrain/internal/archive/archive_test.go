@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -126,22 +127,6 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestForeignFile: a file that is something else is left as it is.
-func TestForeignFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "notes")
-	text := strings.Repeat("these are notes\n", 4)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Append(path); err == nil {
-		t.Error("notes were opened as an archive")
-	}
-	if now, err := os.ReadFile(path); err != nil || string(now) != text {
-		t.Errorf("the notes are %q, %v", now, err)
-	}
-}
-
 // TestFull: where the disk is full the archive is as it was, and the error is told.
 func TestFull(t *testing.T) {
 	t.Parallel()
@@ -152,7 +137,7 @@ func TestFull(t *testing.T) {
 		}
 		t.Skip("no /dev/full here")
 	}
-	a := &File{file: full}
+	a := &File{file: full, path: full.Name()}
 	defer a.Close()
 	if err := a.Keep(t.Context(), []record.Record{sample(1)}); err == nil {
 		t.Error("it was kept on a full disk")
@@ -184,5 +169,83 @@ func TestDamagedLength(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, damaged) {
 			t.Errorf("byte %d: the file was changed, %v", n, err)
 		}
+	}
+}
+
+// TestOneWriter: a second one would write over what the first has kept.
+func TestOneWriter(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.zst")
+	first, err := Append(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Append(path); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a second writer: %v, %v", second, err)
+	}
+	if err := first.Keep(t.Context(), []record.Record{sample(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, path, sample(2))
+	if got := all(t, path); len(got) != 2 {
+		t.Errorf("%d records, want 2", len(got))
+	}
+}
+
+// TestChangedBeneath: what is kept must be found under the file's name.
+func TestChangedBeneath(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string) error{
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"removed": os.Remove,
+		"renamed": func(path string) error { return os.Rename(path, path+".1") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Rename(path, path+".1"), os.WriteFile(path, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.zst")
+			a, err := Append(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			if err := errors.Join(a.Keep(t.Context(), []record.Record{sample(1)}), change(path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Keep(t.Context(), []record.Record{sample(2)}); err == nil {
+				t.Error("Keep took a record that nobody will find")
+			}
+		})
+	}
+}
+
+// TestForeignFile: what is no archive is left as it is, however short.
+func TestForeignFile(t *testing.T) {
+	t.Parallel()
+	for _, notes := range []string{"n", "my notes\n", strings.Repeat("notes ", 100)} {
+		path := filepath.Join(t.TempDir(), "notes")
+		if err := os.WriteFile(path, []byte(notes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Append(path)
+		if text, _ := os.ReadFile(path); err == nil || string(text) != notes {
+			t.Errorf("Append: %v; the notes are %q", err, text)
+		}
+	}
+}
+
+// TestEveryByte: what is no text comes back as it was.
+func TestEveryByte(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.zst")
+	want := sample(1)
+	want.Result.Effect, want.Actor, want.Result.Header = "/o/\xff", "anna\xfe", [][2]string{{"Link", "</b>, \xff"}, {"X", "a"}}
+	keep(t, path, want)
+	if got := all(t, path); !reflect.DeepEqual(got[0], want) {
+		t.Errorf("effect %q, actor %q, header %q", got[0].Result.Effect, got[0].Actor, got[0].Result.Header)
 	}
 }

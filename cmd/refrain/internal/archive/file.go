@@ -21,6 +21,7 @@ import (
 // the others, so what was written before is never touched.
 type File struct {
 	file *os.File
+	path string
 	size int64 // of whole frames
 }
 
@@ -31,8 +32,11 @@ func Append(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &File{file: f}
-	if a.size, err = whole(f); err == nil {
+	a := &File{file: f, path: path}
+	if err = lock(f); err == nil {
+		a.size, err = whole(f)
+	}
+	if err == nil {
 		err = f.Truncate(a.size)
 	}
 	if err == nil {
@@ -58,6 +62,9 @@ func (a *File) Keep(_ context.Context, records []record.Record) error {
 		}
 		lines = append(lines, text...)
 	}
+	if err := a.same(); err != nil {
+		return err
+	}
 	frame, err := compress(lines)
 	if err == nil {
 		err = a.write(frame, lines)
@@ -66,6 +73,22 @@ func (a *File) Keep(_ context.Context, records []record.Record) error {
 		return fmt.Errorf("archive %s: %w", a.file.Name(), errors.Join(err, a.file.Truncate(a.size)))
 	}
 	a.size += int64(len(frame))
+	return nil
+}
+
+// same checks that the file is the one at its path, and as it was left.
+func (a *File) same() error {
+	here, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(a.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("archive %s is not there any more: %w", a.path, err)
+	case !os.SameFile(here, there) || here.Size() != a.size:
+		return fmt.Errorf("archive %s was changed by somebody else; open it again", a.path)
+	}
 	return nil
 }
 
@@ -142,7 +165,11 @@ func whole(f *os.File) (int64, error) {
 		if at == info.Size() {
 			return at, nil
 		}
-		if _, err := f.ReadAt(head, at); errors.Is(err, io.EOF) {
+		if n, err := f.ReadAt(head, at); errors.Is(err, io.EOF) {
+			begins := binary.LittleEndian.AppendUint32(nil, skippable)
+			if begins = binary.LittleEndian.AppendUint32(begins, preface-8); !bytes.HasPrefix(head[:n], begins[:min(n, len(begins))]) {
+				return 0, fmt.Errorf("at byte %d: it is not an archive of refrain's, or damaged", at)
+			}
 			return at, nil // cut off
 		} else if err != nil {
 			return 0, err

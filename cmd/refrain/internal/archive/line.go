@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/refrain-dev/refrain/fingerprint"
 	"github.com/refrain-dev/refrain/record"
@@ -42,6 +44,29 @@ type line struct {
 	Body     []byte      `json:"body,omitempty"`
 	Digest   []byte      `json:"digest,omitempty"`
 	Evidence []byte      `json:"evidence,omitempty"`
+
+	// What is no text is kept here, and above with replacement characters.
+	ActorBytes  []byte      `json:"actor_bytes,omitempty"`
+	EffectBytes []byte      `json:"effect_bytes,omitempty"`
+	HeaderBytes [][2][]byte `json:"header_bytes,omitempty"`
+}
+
+// notText is s where JSON could not hold it.
+func notText(s string) []byte {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	return []byte(s)
+}
+
+func headerBytes(header [][2]string) (kept [][2][]byte) {
+	if !slices.ContainsFunc(header, func(f [2]string) bool { return !utf8.ValidString(f[0] + f[1]) }) {
+		return nil
+	}
+	for _, f := range header {
+		kept = append(kept, [2][]byte{[]byte(f[0]), []byte(f[1])})
+	}
+	return kept
 }
 
 const version = 1
@@ -57,7 +82,8 @@ func encode(rec record.Record) ([]byte, error) {
 		State: rec.State.String(), Created: rec.Created, Final: rec.Final, Replay: rec.ReplayUntil, Remember: rec.RememberUntil,
 		Attempt: rec.Attempt, Fence: rec.Fence, Rule: rec.Print.Rule, Schema: rec.Print.Schema, Raw: rec.Print.Raw[:], Deciding: rec.Print.Deciding[:],
 		Status: rec.Result.Status, Effect: rec.Result.Effect, Header: rec.Result.Header, Body: rec.Result.Body, Digest: rec.Result.Digest,
-		Evidence: evidence,
+		Evidence:   evidence,
+		ActorBytes: notText(rec.Actor), EffectBytes: notText(rec.Result.Effect), HeaderBytes: headerBytes(rec.Result.Header),
 	})
 	return append(text, '\n'), err
 }
@@ -74,6 +100,18 @@ func decode(text []byte) (record.Record, error) {
 		return record.Record{}, fmt.Errorf("form %d of an archive; this binary knows %d", l.Archive, version)
 	case !ok || len(l.Raw) != 32 || len(l.Deciding) != 32:
 		return record.Record{}, fmt.Errorf("%s is not whole", l.Ref)
+	}
+	if l.ActorBytes != nil {
+		l.Actor = string(l.ActorBytes)
+	}
+	if l.EffectBytes != nil {
+		l.Effect = string(l.EffectBytes)
+	}
+	for i, f := range l.HeaderBytes {
+		if i == 0 {
+			l.Header = nil
+		}
+		l.Header = append(l.Header, [2]string{string(f[0]), string(f[1])})
 	}
 	evidence, err := record.DecodeEvidence(l.Evidence)
 	return record.Record{
