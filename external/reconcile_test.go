@@ -11,6 +11,7 @@ import (
 	"github.com/refrain-dev/refrain/external"
 	"github.com/refrain-dev/refrain/operation"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // unanswered lets every submission arrive and be lost.
@@ -250,4 +251,46 @@ func TestDispute(t *testing.T) {
 			t.Errorf("record %+v", rec)
 		}
 	})
+}
+
+// TestAcceptedBeforeALoss: what a restored store takes for untouched may have been
+// submitted by the one that was lost.
+func TestAcceptedBeforeALoss(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		terms operation.Terms
+		state record.State
+		sent  int
+	}{
+		"the provider promises nothing": {operation.Terms{}, record.Unknown, 0},
+		"it recognises the key":         {safe, record.Confirmed, 1},
+		"it did, an hour ago":           {operation.Terms{Dedupes: true, DedupesFor: time.Hour}, record.Unknown, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, d *depot) {
+				d.carrier.terms = tt.terms
+				d.step.Within = time.Hour // nobody may say that nothing was sent
+				d.runner = d.another()
+				before := d.accept("before")
+				pass(2 * time.Hour)
+				fence, err := d.db.SetFence(t.Context(), upkeep.Fence{Until: time.Now(), By: "ops", Reason: "restored"})
+				if err == nil {
+					err = d.db.EndFence(t.Context(), fence, "ops", "reviewed")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				pass(time.Minute)
+				d.start()
+				after := d.accept("after")
+				pass(time.Minute)
+				d.want(before.Ref, tt.state)
+				d.want(after.Ref, record.Confirmed)
+				if n, _ := d.carrier.count(); n-1 != tt.sent {
+					t.Errorf("%d submissions of what was there before, want %d", n-1, tt.sent)
+				}
+			})
+		})
+	}
 }

@@ -106,6 +106,8 @@ func (r *Runner[T]) plan(l *lane, seen operation.Seen, submits bool) plan {
 		return write(postponed(o, now.Add(lease)), 0)
 	case seen.Record != nil && seen.Record.State.Final():
 		return write(postponed(o, now.Add(lease)), settling)
+	case o.Doubtful(seen.LostUntil):
+		return write(o.Doubt(seen.LostUntil, now), 0)
 	}
 	switch o.Next(l.terms, now) {
 	case operation.Submit:

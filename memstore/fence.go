@@ -18,12 +18,15 @@ func (db *DB) Fences(ctx context.Context) ([]upkeep.Fence, error) {
 	if err := db.readable(ctx); err != nil {
 		return nil, err
 	}
-	var all []upkeep.Fence
-	for _, f := range db.fences.all(false) {
+	return db.fencesOf(false), nil
+}
+
+func (db *DB) fencesOf(mine bool) (all []upkeep.Fence) {
+	for _, f := range db.fences.all(mine) {
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b upkeep.Fence) int { return cmp.Compare(a.ID, b.ID) })
-	return all, nil
+	return all
 }
 
 // SetFence implements [upkeep.Retention].

@@ -7,6 +7,7 @@ import (
 
 	"github.com/refrain-dev/refrain/operation"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // editing is one transaction that edits operations.
@@ -51,6 +52,7 @@ func (t *transaction) see(row external, now time.Time) (seen operation.Seen, err
 		}
 		seen.Record = found.Record
 	}
+	seen.LostUntil = upkeep.LostUntil(t.db.fencesOf(true), seen.Record)
 	return seen, nil
 }
 

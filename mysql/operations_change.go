@@ -30,6 +30,9 @@ func (o operations) Change(ctx context.Context, ref string, decide func(ctx cont
 		if len(all) == 0 {
 			return nil, record.ErrNotFound
 		}
+		if err := e.lost(ctx, all); err != nil {
+			return nil, err
+		}
 		seen := all[0]
 		seen.Now = e.now()
 		var edit operation.Edit

@@ -74,7 +74,7 @@ func (db *DB) editOnce(ctx context.Context, asks []ask, work func(ctx context.Co
 // begin starts the transaction, with its marker, and asks; behind it all, what
 // time it is. A clock that stands is let go, and all of it is asked again.
 func (e *editing) begin(ctx context.Context, asks []ask) error {
-	asks = append(asks, ask{momentSQL, nil, 3, func(r anyRow) error {
+	asks = append(asks, ask{momentSQL, nil, 4, func(r anyRow) error {
 		e.moment = r
 		return nil
 	}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/refrain-dev/refrain/operation"
 	"github.com/refrain-dev/refrain/record"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 // Take implements [operation.Store]: on a connection of ours one round trip to lock
@@ -29,6 +30,9 @@ func (o operations) Take(ctx context.Context, provider string, limit int, decide
 	err := o.db.editOperations(ctx, first, func(ctx context.Context, e *editing) ([]statement, error) {
 		now = e.now()
 		offered, err := e.look(ctx, provider, all, &unread)
+		if err == nil {
+			err = e.lost(ctx, offered)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -82,6 +86,22 @@ func (u *unreadable) statements(now time.Time) (all []statement) {
 // now is one stamp for the transaction.
 func (e *editing) now() time.Time {
 	return record.Micro(e.db.now(time.UnixMicro(e.moment.integer(0)).UTC()))
+}
+
+// lost tells until when what happened to each may have been lost.
+func (e *editing) lost(ctx context.Context, all []operation.Seen) error {
+	if len(all) == 0 || e.moment.integer(3) == 0 {
+		return nil
+	}
+	var fences []upkeep.Fence
+	err := e.ask(ctx, nil, []ask{{`SELECT operation, scope, until FROM refrain_fence` + every, nil, 3, func(r anyRow) error {
+		fences = append(fences, upkeep.Fence{Operation: r.text(0), Scope: r.text(1), Until: r.instant(2)})
+		return nil
+	}}})
+	for i := range all {
+		all[i].LostUntil = upkeep.LostUntil(fences, all[i].Record)
+	}
+	return err
 }
 
 // look locks the records that wait for the operations, and looks for those that

@@ -17,7 +17,7 @@ const addSQL = "INSERT INTO refrain_external (ref, action, step, provider, `part
 	"VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, 0, ?, ?, COALESCE(?, " + nowSQL + "), IF(@@SESSION.unique_checks, COALESCE(?, IF(" + pinnedSQL + ", NULL, " + nowSQL + ")), NULL))"
 
 // momentSQL is asked behind what it is the time of.
-const momentSQL = `SELECT ` + nowSQL + `, ` + pinnedSQL + `, @@max_allowed_packet LIMIT 1`
+const momentSQL = `SELECT ` + nowSQL + `, ` + pinnedSQL + `, @@max_allowed_packet, EXISTS (SELECT 1 FROM refrain_fence) LIMIT 1`
 
 const readOperationsSQL = `SELECT ` + nowSQL + `, ` + pinnedSQL + `, ` + looseSQL + `, ` + operationColumns + ` FROM refrain_external o WHERE `
 

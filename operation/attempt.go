@@ -22,7 +22,7 @@ func (o Operation) Open(t Terms, now time.Time, lease time.Duration) (Operation,
 				o.Attempts[i].End = Void
 			}
 		}
-		o.Dropped = Dropped{}
+		o.Dropped.MayHaveLeft = 0
 	}
 	if o.open(0) == 0 {
 		o.First = now

@@ -97,8 +97,8 @@ func (o Operation) Brief() Operation {
 	return o
 }
 
-// Dropped are the attempts that may have left and are no longer in
-// Operation.Attempts. An answer of one of them can still confirm, but a refusal
+// Dropped are the attempts that may have left and are not in
+// Operation.Attempts, or no longer. An answer of one of them can still confirm, but a refusal
 // of it proves nothing about the others.
 type Dropped struct {
 	MayHaveLeft int       // how many

@@ -71,7 +71,10 @@ type Seen struct {
 	// Behind: an earlier operation of the same provider and partition is not
 	// settled and not parked; it is due at that time. Only Take tells.
 	Behind time.Time
-	Now    time.Time // the store's, one stamp per transaction
+	// LostUntil: what happened until then may have been lost, as a fence over the
+	// action says, or one over everything where there is none; zero without one.
+	LostUntil time.Time
+	Now       time.Time // the store's, one stamp per transaction
 }
 
 // Edit is what a transaction writes. The zero value writes nothing.

@@ -226,28 +226,80 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
+// TestPublishRefuses: what cannot be delivered as it is to every sink is refused
+// where it is published, by the name of the member, and nothing is kept.
 func TestPublishRefuses(t *testing.T) {
 	p := newPost(t, outbox.Func(func(context.Context, outbox.Delivery) error { return nil }), operation.Pace{})
-	for name, m := range map[string]outbox.Message{
-		"dotted id":      {ID: "a.b"},
-		"blank in id":    {ID: "a b"},
-		"long id":        {ID: strings.Repeat("a", 256)},
-		"long topic":     {Topic: strings.Repeat("a", 256)},
-		"a NUL":          {Partition: "a\x00"},
-		"no UTF-8":       {Partition: "a\xff"},
-		"long partition": {Partition: strings.Repeat("a", 256)},
-		"large":          {Payload: make([]byte, operation.MaxInput)},
+	header := func(name, value string) outbox.Message {
+		return outbox.Message{Header: map[string]string{name: value}}
+	}
+	for name, c := range map[string]struct {
+		m      outbox.Message
+		member string
+	}{
+		"dotted id":          {outbox.Message{ID: "a.b"}, "Message.ID"},
+		"blank in id":        {outbox.Message{ID: "a b"}, "Message.ID"},
+		"long id":            {outbox.Message{ID: strings.Repeat("a", 256)}, "Message.ID"},
+		"long topic":         {outbox.Message{Topic: strings.Repeat("a", 256)}, "Message.Topic"},
+		"topic, no UTF-8":    {outbox.Message{Topic: "secret\xff"}, "Message.Topic"},
+		"topic, a line":      {outbox.Message{Topic: "secret\n"}, "Message.Topic"},
+		"a NUL":              {outbox.Message{Partition: "secret\x00"}, "Message.Partition"},
+		"no UTF-8":           {outbox.Message{Partition: "secret\xff"}, "Message.Partition"},
+		"long partition":     {outbox.Message{Partition: strings.Repeat("a", 256)}, "Message.Partition"},
+		"large":              {outbox.Message{Payload: make([]byte, operation.MaxInput)}, "bytes"},
+		"no name":            {header("", "secret"), "Message.Header"},
+		"blank in name":      {header("secret a", "a"), "Message.Header"},
+		"colon in name":      {header("secret:", "a"), "Message.Header"},
+		"name, no ASCII":     {header("secrét", "a"), "Message.Header"},
+		"name, no UTF-8":     {header("secret\xff", "a"), "Message.Header"},
+		"value, no UTF-8":    {header("X-Kind", "secret\xff"), `Message.Header["X-Kind"]`},
+		"value, a line":      {header("X-Kind", "secret\r\nHost: a"), `Message.Header["X-Kind"]`},
+		"value, a NUL":       {header("X-Kind", "secret\x00"), `Message.Header["X-Kind"]`},
+		"value, DEL":         {header("X-Kind", "secret\x7f"), `Message.Header["X-Kind"]`},
+		"blank before value": {header("X-Kind", " secret"), `Message.Header["X-Kind"]`},
+		"blank behind value": {header("X-Kind", "secret "), `Message.Header["X-Kind"]`},
+		"one name twice":     {outbox.Message{Header: map[string]string{"X-Kind": "secret", "x-kind": "b"}}, "Message.Header"},
 	} {
 		err := p.db.Update(t.Context(), func(tx memstore.Tx) error {
-			_, err := p.Publish(t.Context(), tx, m)
+			_, err := p.Publish(t.Context(), tx, c.m)
 			return err
 		})
-		if err == nil {
-			t.Errorf("%s: published", name)
+		if err == nil || !strings.Contains(err.Error(), c.member) || strings.Contains(err.Error(), "secr") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	list, err := p.db.Operations().List(t.Context(), operation.Operation{}, 0)
 	if err != nil || len(list) != 0 {
 		t.Errorf("%d messages kept, %v", len(list), err)
+	}
+}
+
+// TestWhatIsPublishedArrives: everything else is delivered as it was, by HTTP, too.
+func TestWhatIsPublishedArrives(t *testing.T) {
+	want := outbox.Message{
+		Topic: "Bestellung/größer als 1 000 €", Payload: []byte("a\x00\xff"),
+		Header: map[string]string{"X-Kind": "größe 1", "!#$%&'*+-.^_`|~": "", "x-1": `"a", b; c`},
+	}
+	var l ledger
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, outbox.Func(func(_ context.Context, d outbox.Delivery) error { l.take(d); return nil }), operation.Pace{})
+		p.publish(t, want)
+		p.run(t, time.Minute)
+	})
+	if len(l.took) != 1 || l.took[0].Topic != want.Topic {
+		t.Fatalf("delivered %+v", l.took)
+	}
+	url, came := endpoint(t)
+	if err := (outbox.Webhook{Endpoint: to(url, secret("a"))}).Deliver(t.Context(), l.took[0]); err != nil {
+		t.Fatal(err)
+	}
+	got := came()[0]
+	if got.body != string(want.Payload) {
+		t.Errorf("payload %q", got.body)
+	}
+	for name, value := range want.Header {
+		if got.header.Get(name) != value {
+			t.Errorf("%s: %q, want %q", name, got.header.Get(name), value)
+		}
 	}
 }

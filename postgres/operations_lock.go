@@ -41,8 +41,9 @@ func (l *locking) statement() statement {
 func (l *locking) read(row scanner) error {
 	var moment, whole []byte
 	var now int64
+	var lost *int64
 	var o storedOperation
-	if err := row.Scan(append(o.dest([]any{&moment, &l.since, &now}), &whole)...); err != nil {
+	if err := row.Scan(append(o.dest([]any{&moment, &l.since, &now}), &whole, &lost)...); err != nil {
 		return err
 	}
 	if l.now.IsZero() {
@@ -54,7 +55,7 @@ func (l *locking) read(row scanner) error {
 	if o.ref == nil {
 		return nil
 	}
-	found := operation.Seen{Now: l.now}
+	found := operation.Seen{Now: l.now, LostUntil: timeAt(lost)}
 	var err error
 	if found.Operation, err = o.decode(); err == nil && whole != nil {
 		found.Record, err = recordOf(whole)

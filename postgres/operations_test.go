@@ -284,7 +284,7 @@ func TestOperationsWaitForTheRecord(t *testing.T) {
 	})
 	eventually(t, "it waits", func() bool {
 		var waits bool
-		err := holder.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1)`,
+		err := s.raw.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1)`,
 			"%"+s.sql.schema+".external o WHERE%").Scan(&waits)
 		return waits || err != nil
 	})

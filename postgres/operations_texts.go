@@ -42,8 +42,9 @@ LEFT JOIN (SELECT provider, min(due) AS since FROM {schema}.external WHERE due I
 // update that changes none.
 const lockBothText = `kept_out AS (UPDATE {schema}.record SET version = version WHERE false),
 o AS MATERIALIZED (SELECT * FROM {schema}.external o WHERE %s),
-r AS MATERIALIZED (SELECT r.ref, ` + wholeText + ` AS whole FROM {schema}.record r WHERE r.ref IN (SELECT action FROM o) ORDER BY r.ref FOR UPDATE)
-SELECT ` + around + `, ` + sinceText + `, %s, ` + operationColumns + `, r.whole
+r AS MATERIALIZED (SELECT r.ref, r.operation, r.scope, ` + wholeText + ` AS whole FROM {schema}.record r WHERE r.ref IN (SELECT action FROM o) ORDER BY r.ref FOR UPDATE)
+SELECT ` + around + `, ` + sinceText + `, %s, ` + operationColumns + `, r.whole,
+ (SELECT max(f.until) FROM {schema}.fence f WHERE f.operation IN ('', r.operation) AND f.scope IN ('', r.scope))
 FROM t LEFT JOIN o ON true LEFT JOIN r ON r.ref = o.action ORDER BY o.due, o.seq`
 
 // takeText reads the clock first and once: what is due is found by it, in the

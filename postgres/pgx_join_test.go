@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/refrain-dev/refrain"
+	"github.com/refrain-dev/refrain/upkeep"
 )
 
 var levels = []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable}
@@ -275,4 +276,44 @@ func unmet(t testing.TB, format string, args ...any) {
 		t.Fatalf(format, args...)
 	}
 	t.Skipf(format, args...)
+}
+
+// Who joined a transaction above READ COMMITTED and leaves it open holds the
+// operation's row. A reaper gives up soon, and a process that starts does not wait.
+func TestReapBesideOpenTransaction(t *testing.T) {
+	now := time.Now().Add(-time.Hour)
+	s := newShop(t, Options{Now: func() time.Time { return now }})
+	old := keeperCall("01938e85-1000-7000-8000-000000000001") // its birth raises the horizon
+	if err := s.run(old, s.put("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(t.Context(), old.Contract); err != nil {
+		t.Fatal(err)
+	}
+	now = now.AddDate(20, 0, 0)
+	tx, err := s.raw.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if _, err := s.ExecuteIn(t.Context(), tx, keeperCall("joined"), s.put("joined")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(t.Context(), old.Contract); err != nil {
+		t.Errorf("Register: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := s.Reap(ctx, upkeep.Reap{}); sqlState(err) != "55P03" {
+		t.Errorf("Reap: %v, want a lock timeout", err)
+	}
+	if err := s.run(keeperCall("meanwhile"), s.put("meanwhile")); err != nil {
+		t.Error(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Reap(t.Context(), upkeep.Reap{}); err != nil || done.Forgotten != 1 {
+		t.Errorf("Reap: %+v, %v", done, err)
+	}
 }

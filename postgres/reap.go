@@ -55,7 +55,16 @@ type batch struct {
 	left    int // timed rows that could not be forgotten with a horizon
 }
 
+// boundText has the reaper give up soon where somebody holds an operation's row:
+// one who joined a transaction of his own above READ COMMITTED, which he leaves
+// open. It comes again.
+const boundText = `SELECT set_config('lock_timeout', '1s', true)`
+
 func (b *batch) run(ctx context.Context) error {
+	var told string
+	if err := b.tx.row(ctx, boundText).Scan(&told); err != nil {
+		return err
+	}
 	if err := b.exec(ctx, lockRecordsText); err != nil { // before any row's lock, as a rekey does
 		return err
 	}

@@ -48,12 +48,19 @@ func (s *Store) registerOne(ctx context.Context, tx runner, c refrain.Contract, 
 	if err != nil {
 		return err
 	}
+	kept, err := s.operation(ctx, tx, c.Operation, "")
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return err
+	case kept.identity == c.IdentityVersion() && kept.contract == string(published):
+		return nil // as at every start but the first: nobody is waited for
+	}
 	n, err := tx.exec(ctx, s.sql.learn, c.Operation, c.IdentityVersion(), string(published))
 	if err != nil || n == 1 {
 		return err
 	}
-	kept, err := s.operation(ctx, tx, c.Operation, "FOR UPDATE")
-	if err != nil {
+	if kept, err = s.operation(ctx, tx, c.Operation, "FOR UPDATE"); err != nil {
 		return err
 	}
 	err = c.Supersedes(kept.identity, []byte(kept.contract))

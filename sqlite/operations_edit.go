@@ -27,8 +27,25 @@ func (e *editing) see(ref string) (operation.Seen, error) {
 	return seen, e.waiting(&seen)
 }
 
-// waiting adds the record that waits, if it is still there.
+const lostUntilSQL = `SELECT max(until) FROM refrain_fence WHERE operation IN ('', ?) AND scope IN ('', ?)`
+
+// waiting adds the record that waits, if it is still there, and until when what
+// happened may have been lost.
 func (e *editing) waiting(seen *operation.Seen) error {
+	if err := e.recordOf(seen); err != nil {
+		return err
+	}
+	var id record.Identity
+	if seen.Record != nil {
+		id = seen.Record.Identity
+	}
+	return e.q.row(context.Background(), lostUntilSQL, func(r row) error {
+		seen.LostUntil = instant(r, 0)
+		return nil
+	}, id.Operation, id.Scope)
+}
+
+func (e *editing) recordOf(seen *operation.Seen) error {
 	if seen.Operation.Action == "" {
 		return nil
 	}

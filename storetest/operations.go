@@ -85,6 +85,7 @@ func operationProperties[T any]() []operationProperty[T] {
 		{"PartitionReleasesNoOther", partitionReleasesNoOther[T], nil},
 		{"PartitionLateCommit", partitionLateCommit[T], oneWriter},
 		{"PartitionHole", partitionHole[T], nil},
+		{"OperationsBehindFences", operationsBehindFences[T], nil},
 		{"OperationChangeIsOne", operationChangeIsOne[T], nil},
 		{"OperationChangeIsTakenBack", operationChangeIsTakenBack[T], nil},
 		{"OperationChangePoisoned", operationChangePoisoned[T], func(f Features) bool { return f.NoPoison }},

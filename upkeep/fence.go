@@ -61,6 +61,21 @@ func (f Fence) Covers(id record.Identity) bool {
 	return (f.Operation == "" || f.Operation == id.Operation) && (f.Scope == "" || f.Scope == id.Scope)
 }
 
+// LostUntil is until when what happened to the action of rec may have been lost;
+// without one, fences over everything count. Zero: nothing was.
+func LostUntil(fences []Fence, rec *record.Record) (until time.Time) {
+	var id record.Identity
+	if rec != nil {
+		id = rec.Identity
+	}
+	for _, f := range fences {
+		if f.Covers(id) && f.Until.After(until) {
+			until = f.Until
+		}
+	}
+	return until
+}
+
 // Caused reports whether a refusal under review may be the fence's.
 func (f Fence) Caused(r Review) bool {
 	return f.Covers(r.Identity) && !r.First.Before(f.At)

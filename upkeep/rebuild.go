@@ -2,11 +2,13 @@ package upkeep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/refrain-dev/refrain"
 	"github.com/refrain-dev/refrain/record"
 )
 
@@ -18,7 +20,7 @@ type Lost struct {
 }
 
 // ErrLost is wrapped by what is wrong with a [Lost] itself: an operation without a
-// registered contract, too.
+// registered contract, a scope that no call of it can have, and a time to come, too.
 var ErrLost = errors.New("refrain: the row cannot be rebuilt")
 
 // Rebuilt is what a rebuild did.
@@ -41,37 +43,44 @@ func Rebuild(ctx context.Context, k Keeper, rows iter.Seq2[Lost, error], by, rea
 	if err := Signed(by, reason); err != nil {
 		return done, err
 	}
-	memories := make(map[string]time.Duration)
+	contracts := make(map[string]refrain.Contract)
 	for row, err := range rows {
 		if err != nil {
 			return done, fmt.Errorf("row %d: %w: %w", done.Looked+1, ErrLost, err)
 		}
 		done.Looked++
 		operation := row.Identity.Operation
-		if _, ok := memories[operation]; !ok {
-			if memories[operation], err = memoryOf(ctx, k, operation); err != nil {
+		if _, ok := contracts[operation]; !ok {
+			if contracts[operation], err = contractOf(ctx, k, operation); err != nil {
 				if errors.Is(err, errUnregistered) {
 					err = fmt.Errorf("%w: %w", ErrLost, err)
 				}
 				return done, fmt.Errorf("row %d: %w", done.Looked, err)
 			}
 		}
-		if err := rebuild(ctx, k, row, memories[operation], by, reason, &done); err != nil {
+		if err := rebuild(ctx, k, row, contracts[operation], by, reason, &done); err != nil {
 			return done, fmt.Errorf("row %d: %w", done.Looked, err)
 		}
 	}
 	return done, nil
 }
 
-func rebuild(ctx context.Context, k Keeper, row Lost, memory time.Duration, by, reason string, done *Rebuilt) error {
+func rebuild(ctx context.Context, k Keeper, row Lost, contract refrain.Contract, by, reason string, done *Rebuilt) error {
 	if row.Identity.Scope == "" || row.Identity.Key == "" || len(row.Identity.Key) > maxName || row.At.IsZero() {
 		return fmt.Errorf("%w: it needs a scope, a key of at most 255 bytes and a time", ErrLost)
+	}
+	if !writes(row.Identity.Scope, contract.IdentityVersion()) {
+		return fmt.Errorf("%w: %q is no scope of %s, such as tenant=north", ErrLost, row.Identity.Scope, contract.IdentityVersion())
 	}
 	var counted *int
 	var allowed bool
 	err := k.Change(ctx, row.Identity, func(seen record.Seen, now time.Time) (record.Edit, error) {
+		if row.At.After(now.Add(clocksApart)) {
+			return record.Edit{}, fmt.Errorf("%w: its time, %s, is later than now, %s", ErrLost,
+				row.At.UTC().Format(time.RFC3339Nano), now.UTC().Format(time.RFC3339Nano))
+		}
 		t := tombstone(row.Identity, row.Effect, row.At, now, 0)
-		t.RememberUntil = t.Final.Add(memory)
+		t.RememberUntil = t.Final.Add(contract.RememberFor)
 		allowed = seen.Allowed
 		switch {
 		case seen.Record != nil && !forgotten(seen.Record, now):
@@ -92,4 +101,39 @@ func rebuild(ctx context.Context, k Keeper, row Lost, memory time.Duration, by, 
 		done.Allowed++
 	}
 	return nil
+}
+
+// writes reports whether a call under an identity version can have this scope: a
+// tombstone under another one is found by nobody.
+func writes(scope, version string) bool {
+	parts, err := dimensions(scope)
+	if err != nil {
+		return false
+	}
+	var written refrain.Scope
+	var names []string
+	for _, part := range parts {
+		if part[1] == "" || len(part[1]) > maxScopeValue {
+			return false
+		}
+		written = written.With(part[0], part[1])
+		names = append(names, part[0])
+	}
+	return written.String() == scope && fits(names, version)
+}
+
+// contractOf is the registered contract of an operation.
+func contractOf(ctx context.Context, k Keeper, operation string) (c refrain.Contract, err error) {
+	contracts, err := k.Contracts(ctx)
+	if err != nil {
+		return c, err
+	}
+	stored, ok := contracts[operation]
+	if !ok {
+		return c, fmt.Errorf("%w: %q", errUnregistered, operation)
+	}
+	if err := json.Unmarshal([]byte(stored), &c); err != nil {
+		return c, fmt.Errorf("refrain: the stored contract of %q: %w", operation, err)
+	}
+	return c, nil
 }

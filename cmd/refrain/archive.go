@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,9 +56,9 @@ func (m *Main) runArchive(ctx context.Context, db engine.Database, until time.Ti
 	if until.After(is.At) {
 		return misused("nothing is forgotten before its time", "--before is later than now, %s", shown(is.At))
 	}
-	file, err := archive.Append(to)
+	file, err := m.appendTo(to, "--to")
 	if err != nil {
-		return unusable("name another file with --to", "%w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	reaper := upkeep.Reaper{Store: db, Batch: upkeep.Reap{Until: until, Archive: file.Keep}}
@@ -72,6 +73,20 @@ func (m *Main) runArchive(ctx context.Context, db engine.Database, until time.Ti
 	return err
 }
 
+// appendTo opens an archive to write to, and says so where that took away a batch
+// that was cut off.
+func (m *Main) appendTo(path, flag string) (*archive.File, error) {
+	before, missing := os.Stat(path)
+	file, err := archive.Append(path)
+	if err != nil {
+		return nil, unusable("name another file with "+flag, "%w", err)
+	}
+	if after, err := os.Stat(path); err == nil && missing == nil && after.Size() < before.Size() {
+		fmt.Fprintf(m.Stderr, "refrain: archive %s: its end was a batch that was cut off; these %d bytes are removed\n", oneLine(path), before.Size()-after.Size())
+	}
+	return file, nil
+}
+
 func (m *Main) archiveFind() *cobra.Command {
 	var ref string
 	var id record.Identity
@@ -79,7 +94,8 @@ func (m *Main) archiveFind() *cobra.Command {
 		Use:   "find FILE…  --ref REF | --key KEY [--operation ID] [--scope SCOPE]",
 		Short: "Find what became of a key in archives",
 		Long: `find reads archives and prints what they know of an action: its state, when it
-became final and its effect reference. No database is needed.`,
+became final and its effect reference. No database is needed. What is damaged is
+told behind what could be read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if ref == "" && id.Key == "" {
@@ -115,11 +131,16 @@ type archived struct {
 func (m *Main) runArchiveFind(files []string, wanted func(record.Record) bool) error {
 	found := []archived{}
 	seen := make(map[string]bool) // a batch may have been written twice
+	var cut, damaged error
 	for rec, err := range archive.Read(files...) {
-		if err != nil {
-			return unusable("what is before it can be read; restore the file from a copy", "%w", err)
-		}
-		if !wanted(rec) || seen[rec.Ref] {
+		switch {
+		case errors.Is(err, archive.ErrCutOff):
+			cut = errors.Join(cut, err)
+			continue
+		case err != nil:
+			damaged = errors.Join(damaged, err)
+			continue
+		case !wanted(rec) || seen[rec.Ref]:
 			continue
 		}
 		seen[rec.Ref] = true
@@ -140,8 +161,16 @@ func (m *Main) runArchiveFind(files []string, wanted func(record.Record) bool) e
 			}
 		}
 	}
-	if len(found) == 0 {
-		return differs("the database may still know it: refrain ops show REF, or ask by key", "it is not in the archive")
+	const inDatabase = "the database may still know it: refrain ops show REF, or ask by key"
+	switch {
+	case damaged != nil:
+		return unusable("all that can be read was searched; restore the file from a copy", "%w", errors.Join(damaged, cut))
+	case len(found) == 0 && cut != nil:
+		return unusable(inDatabase+"; or the file is a copy that is not whole", "it is not in what can be read: %w", cut)
+	case len(found) == 0:
+		return differs(inDatabase, "it is not in the archive")
+	case cut != nil:
+		fmt.Fprintf(m.Stderr, "refrain: %s\n", oneLine(cut.Error()))
 	}
 	return nil
 }

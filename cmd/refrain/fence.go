@@ -36,8 +36,8 @@ func (s *signature) add(cmd *cobra.Command) {
 }
 
 func (s signature) check() error {
-	if s.by == "" || s.reason == "" {
-		return misused("they go into the audit", "--reason and --by are needed")
+	if err := upkeep.Signed(s.by, s.reason); err != nil {
+		return misused("add --reason TEXT and --by NAME; they go into the audit", "%w", err)
 	}
 	return nil
 }

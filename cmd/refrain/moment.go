@@ -14,7 +14,7 @@ func moment(ctx context.Context, db upkeep.Retention, flag, text string) (time.T
 		return is.At, err
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	if err != nil || t.IsZero() { // the zero time means none, and none may mean now
 		return time.Time{}, misused("give a time such as 2026-01-31T12:00:00Z, or now", "%s: %q is no time", flag, text)
 	}
 	return t.UTC(), nil

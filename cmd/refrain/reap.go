@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refrain-dev/refrain/cmd/refrain/internal/archive"
 	"github.com/refrain-dev/refrain/upkeep"
 )
 
@@ -73,9 +72,9 @@ func (m *Main) runReap(ctx context.Context, r reaping) (err error) {
 	told := &reapProgress{m: m, db: db, at: time.Now()}
 	reaper := upkeep.Reaper{Store: db, Every: r.every, Batch: upkeep.Reap{Limit: r.batch}, Observe: told.observe(ctx)}
 	if r.archive != "" {
-		file, err := archive.Append(r.archive)
+		file, err := m.appendTo(r.archive, "--archive")
 		if err != nil {
-			return unusable("name another file with --archive", "%w", err)
+			return err
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		reaper.Batch.Archive = file.Keep

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,9 +85,9 @@ func lostRows(from io.Reader) iter.Seq2[upkeep.Lost, error] {
 		lines := bufio.NewScanner(from)
 		lines.Buffer(nil, longestRow)
 		for lines.Scan() {
-			var row lostRow
-			if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-				yield(upkeep.Lost{}, errors.New("it is not the JSON of a row")) // its error quotes keys
+			row, err := readRow(lines.Bytes())
+			if err != nil {
+				yield(upkeep.Lost{}, errors.New("it is not the JSON of a row: scope, operation, key, effect and at")) // err quotes keys
 				return
 			}
 			if !yield(upkeep.Lost{Identity: record.Identity{Scope: row.Scope, Operation: row.Operation, Key: row.Key}, Effect: row.Effect, At: row.At}, nil) {
@@ -97,4 +98,18 @@ func lostRows(from io.Reader) iter.Seq2[upkeep.Lost, error] {
 			yield(upkeep.Lost{}, err)
 		}
 	}
+}
+
+// readRow reads one row. A member it does not know may be a misspelt one that would
+// be missing.
+func readRow(text []byte) (row lostRow, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return row, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return row, errors.New("something stands behind it")
+	}
+	return row, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,9 @@ when. No key is shown.`,
 			if q.Limit < 1 || q.Limit > 1000 {
 				return misused("from 1 to 1000", "--limit is %d", q.Limit)
 			}
+			if q.After != "" && !reviewID.MatchString(q.After) {
+				return misused("give an id as refrain review list shows it", "--after: %q is not the id of a review", q.After)
+			}
 			return m.with(cmd.Context(), at, func(db engine.Database) error {
 				found, err := db.Reviews(cmd.Context(), q)
 				if err != nil {
@@ -59,6 +63,9 @@ when. No key is shown.`,
 	flags.IntVar(&q.Limit, "limit", 100, "at most this `number`, up to 1000")
 	return cmd
 }
+
+// reviewID is what [upkeep.Review.ID] makes.
+var reviewID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // late is a refused late retry in a list. No key and no payload is shown.
 type late struct {

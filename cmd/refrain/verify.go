@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,13 @@ where nobody knows. The reference is written ?, once.`,
 			return m.with(cmd.Context(), at, func(db engine.Database) error {
 				v := upkeep.Verify{Store: db}
 				if effects != "" {
-					v.Effect = effectQuery(db, effects)
+					var err error
+					if v.Effect, err = effectQuery(cmd.Context(), db, effects); err != nil {
+						return err
+					}
 				}
 				if len(archives) > 0 {
-					v.Forgotten = archive.Read(archives...)
+					v.Forgotten = m.forgotten(archives)
 				}
 				return m.runVerify(cmd.Context(), v, at)
 			})
@@ -51,9 +55,39 @@ where nobody knows. The reference is written ?, once.`,
 	return cmd
 }
 
-// effectQuery asks the application's tables for an effect.
-func effectQuery(db engine.Database, query string) func(context.Context, record.Record) (time.Time, bool, error) {
+// forgotten are archived records. What a killed writer has cut off is no fault: it
+// forgot nothing of that.
+func (m *Main) forgotten(files []string) iter.Seq2[record.Record, error] {
+	return func(yield func(record.Record, error) bool) {
+		for rec, err := range archive.Read(files...) {
+			if errors.Is(err, archive.ErrCutOff) {
+				fmt.Fprintf(m.Stderr, "refrain: %s\n", oneLine(err.Error()))
+				continue
+			}
+			if err != nil {
+				err = unusable("restore the file from a copy", "%w", err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// effectQuery asks the application's tables for an effect. What fails while the
+// database answers is the query's fault, which is told before all is read.
+func effectQuery(ctx context.Context, db engine.Database, query string) (func(context.Context, record.Record) (time.Time, bool, error), error) {
 	query = db.SQL(query)
+	told := func(ctx context.Context, err error) error {
+		if err == nil || ctx.Err() != nil || engine.Helps(err) != "" || db.Reader().PingContext(ctx) != nil {
+			return err
+		}
+		return misused("refrain verify --help says what the query is given and selects", "--effects: %w", err)
+	}
+	statement, err := db.Reader().PrepareContext(ctx, query)
+	if err != nil {
+		return nil, told(ctx, err)
+	}
 	return func(ctx context.Context, rec record.Record) (at time.Time, found bool, err error) {
 		var micros sql.NullInt64
 		err = db.Reader().QueryRowContext(ctx, query, rec.Result.Effect).Scan(&micros)
@@ -63,8 +97,8 @@ func effectQuery(db engine.Database, query string) func(context.Context, record.
 		if micros.Valid {
 			at = time.UnixMicro(micros.Int64)
 		}
-		return at, err == nil, err
-	}
+		return at, err == nil, told(ctx, err)
+	}, statement.Close()
 }
 
 func (m *Main) runVerify(ctx context.Context, v upkeep.Verify, at engine.Place) error {

@@ -44,15 +44,25 @@ func keep(t *testing.T, path string, records ...record.Record) {
 	}
 }
 
-func all(t *testing.T, paths ...string) (records []record.Record) {
+func all(t *testing.T, paths ...string) []record.Record {
 	t.Helper()
+	records, err := readable(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// readable is what can be read of archives, and what is wrong with the rest.
+func readable(paths ...string) (records []record.Record, wrong error) {
 	for rec, err := range Read(paths...) {
 		if err != nil {
-			t.Fatal(err)
+			wrong = errors.Join(wrong, err)
+			continue
 		}
 		records = append(records, rec)
 	}
-	return records
+	return records, wrong
 }
 
 // TestRoundTrip: what is read is what was kept, over several openings and files.
@@ -94,8 +104,9 @@ func TestCutOff(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := all(t, path); len(got) != 1 {
-			t.Fatalf("cut off at %d: %d records", n, len(got))
+		got, err := readable(path)
+		if len(got) != 1 || errors.Is(err, ErrCutOff) != (n > len(kept)) {
+			t.Fatalf("cut off at %d: %d records, %v", n, len(got), err)
 		}
 	}
 	keep(t, path, sample(3))
@@ -124,6 +135,62 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("byte %d: %+v", n, rec)
 			}
 		}
+	}
+}
+
+// TestDamageHidesNothingElse: what stands before and behind a damaged batch, and in
+// other archives, is read; behind a damaged length nobody knows where to go on.
+func TestDamageHidesNothingElse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	keep(t, other, sample(4))
+	var begins []int
+	for n := range 3 {
+		text, _ := os.ReadFile(path)
+		begins = append(begins, len(text))
+		keep(t, path, sample(n))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ at, read int }{
+		{begins[1] + 8, 2}, // its length
+		{begins[1] + preface + 20, 3},
+		{begins[2] - 1, 3}, // its checksum
+	} {
+		damaged := bytes.Clone(text)
+		damaged[c.at] ^= 0x10
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readable(path, other)
+		if len(got) != c.read || err == nil || errors.Is(err, ErrCutOff) || !strings.Contains(err.Error(), fmt.Sprintf("at byte %d", begins[1])) {
+			t.Errorf("byte %d: %d records, %v", c.at, len(got), err)
+		}
+	}
+}
+
+// TestWrongChecksum: a long batch that is damaged gives none of its records.
+func TestWrongChecksum(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	var many []record.Record
+	for n := range 3000 { // several blocks
+		many = append(many, sample(n))
+	}
+	keep(t, path, many...)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1] ^= 1
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readable(path); len(got) != 0 || err == nil {
+		t.Errorf("%d records, %v", len(got), err)
 	}
 }
 

@@ -38,13 +38,17 @@ func (f File) Load(context.Context) (upkeep.Incarnation, error) {
 }
 
 // Save implements [upkeep.Witness]. The file is replaced as a whole: a crash leaves
-// the old one or the new.
+// the old one or the new. A link stays, and the file that it names is replaced.
 func (f File) Save(_ context.Context, i upkeep.Incarnation) (err error) {
 	text, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(filepath.Dir(string(f)), filepath.Base(string(f))+".*")
+	path, err := target(string(f))
+	if err != nil {
+		return fmt.Errorf("witness %s: %w", string(f), err)
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
@@ -60,5 +64,25 @@ func (f File) Save(_ context.Context, i upkeep.Incarnation) (err error) {
 	if err = errors.Join(err, next.Close()); err != nil {
 		return err
 	}
-	return os.Rename(next.Name(), string(f))
+	return os.Rename(next.Name(), path)
+}
+
+// target is the file that a path names, through links, whether or not it is there.
+func target(path string) (string, error) {
+	there, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return there, err
+	}
+	to, err := os.Readlink(path)
+	if err != nil {
+		return path, nil // not there, and no link to it either
+	}
+	if !filepath.IsAbs(to) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			return "", err
+		}
+		to = filepath.Join(dir, to)
+	}
+	return target(to)
 }

@@ -48,3 +48,44 @@ func TestFileUnreadable(t *testing.T) {
 		t.Error("saved below a file")
 	}
 }
+
+// TestLink: a link stays one, and what it names is written, there already or not.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	here, there := t.TempDir(), t.TempDir()
+	link := func(name, to string) string {
+		path := filepath.Join(here, name)
+		if err := os.Symlink(to, path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	far := filepath.Join(there, "witness")
+	near, err := filepath.Rel(here, far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := link("dir", there)
+	for counter, path := range []string{link("first", far), link("relative", near), link("second", "first"), filepath.Join(dir, "witness"), link("below", "dir/witness")} {
+		for range 2 {
+			want := upkeep.Incarnation{Store: "ab", Counter: int64(counter)}
+			if err := File(path).Save(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := File(far).Load(t.Context()); err != nil || got != want {
+				t.Errorf("%s: %+v, %v", path, got, err)
+			}
+		}
+		if err := os.Remove(far); err != nil {
+			t.Error(err)
+		}
+	}
+	for dir, want := range map[string]int{here: 5, there: 0} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) != want {
+			t.Errorf("%s has %v, %v", dir, left, err)
+		}
+	}
+	if err := File(link("loop", "loop")).Save(t.Context(), upkeep.Incarnation{Store: "ab"}); err == nil {
+		t.Error("saved behind a link to itself")
+	}
+}
