@@ -142,10 +142,3 @@ func moveOperation(ctx context.Context, tx runner, r Rekey, identity string, fro
 		[]byte(identity), []byte(published), micros(from.horizon), []byte(r.To))
 	return err
 }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
