@@ -45,6 +45,14 @@ func readFence(s scanner) (upkeep.Fence, error) {
 		Reason: r.text(5), By: r.text(6), At: r.instant(7), Ended: r.instant(8)}, nil
 }
 
+// unfound is said by writes that no key finds: a session with safe updates refuses those
+// without a limit, and takes the greatest number for none.
+const unfound = ` LIMIT 9223372036854775807`
+
+// withdrawSQL takes back what was allowed before: an allow of a backup may have been
+// spent in what was lost.
+const withdrawSQL = `DELETE FROM refrain_allow WHERE ? IN (X'', operation) AND ? IN (X'', scope)` + unfound
+
 // SetFence stores a fence, at the store's time, and returns its id, or what
 // [upkeep.Fence.Check] says then.
 func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (id int64, err error) {
@@ -65,9 +73,7 @@ func (db *DB) SetFence(ctx context.Context, f upkeep.Fence) (id int64, err error
 			return err
 		}
 		f.ID = id
-		// What was allowed before is taken back: an allow of a backup may have been
-		// spent in what was lost.
-		if _, err := tx.ExecContext(ctx, `DELETE FROM refrain_allow WHERE ? IN (X'', operation) AND ? IN (X'', scope)`, []byte(f.Operation), []byte(f.Scope)); err != nil {
+		if _, err := tx.ExecContext(ctx, withdrawSQL, []byte(f.Operation), []byte(f.Scope)); err != nil {
 			return err
 		}
 		return fenced(ctx, tx, f, "fence", f.By, f.Reason, now)

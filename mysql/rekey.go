@@ -114,8 +114,8 @@ func (db *DB) lockTarget(ctx context.Context, tx runner, r Rekey) (operationRow,
 
 // overtakenSQL removes allows that came to stand beside a record: they would let it
 // run once more when its memory ends.
-const overtakenSQL = `DELETE a FROM refrain_allow a JOIN refrain_record r ON r.hash = a.hash WHERE a.operation = ?
- AND (r.remember_until IS NULL OR r.disputed OR r.remember_until > ?)`
+const overtakenSQL = `DELETE FROM refrain_allow WHERE operation = ? AND EXISTS (SELECT 1 FROM refrain_record r WHERE r.hash = refrain_allow.hash
+ AND (r.remember_until IS NULL OR r.disputed OR r.remember_until > ?))` + unfound
 
 // moveOperation writes the operation's row under its new id and version. The
 // row of an old id stays, to be refused.
