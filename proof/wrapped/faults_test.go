@@ -114,6 +114,9 @@ func TestFaults(t *testing.T) {
 				n := serve(t, scene(t), tt.handler)
 				n.store.fail(tt.from, tt.lose)
 				post(n.url)
+				for tt.from == 0 && n.runs.Load() == 0 { // a busy server refuses before anything begins
+					post(n.url)
+				}
 				n.store.fail(0, false)
 				for range 2 {
 					if a := settle(t, n.url); a.status != tt.status || a.problem() != tt.problem || tt.problem == "" && !a.replayed() {
