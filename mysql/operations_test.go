@@ -157,7 +157,7 @@ func TestOperationsReadOnlyWhatIsDue(t *testing.T) {
 		if err := count.one(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
-		if read > 5*rows+10 {
+		if read > 5*rows+100 { // MySQL 9 reads a hundred ahead; there are 100,000
 			t.Errorf("%s read %d rows for %d", name, read, rows)
 		}
 		if _, err := conn.ExecContext(t.Context(), `ROLLBACK`); err != nil {
@@ -331,7 +331,7 @@ func TestOperationsLeaveNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, clock := range []string{"timestamp", "last_insert_id", "identity", "insert_id", "rand_seed1", "rand_seed2", "warning_count", "error_count", "pseudo_thread_id", "last_gtid"} {
+		for _, clock := range []string{"timestamp", "last_insert_id", "identity", "insert_id", "rand_seed1", "rand_seed2", "warning_count", "error_count", "pseudo_thread_id", "statement_id", "last_gtid"} {
 			delete(all, clock)
 		}
 		return all
