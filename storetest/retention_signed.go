@@ -14,8 +14,13 @@ func nothingIsUnsigned[T any](f *fixture[T]) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for _, who := range [][2]string{{"", "a reason"}, {"ann", ""}} {
+	signed := func(by, reason string) error {
+		_, err := r.SetFence(f.ctx, upkeep.Fence{Until: epoch, By: by, Reason: reason})
+		return err
+	}
+	for _, who := range [][2]string{{"", "a reason"}, {"ann", ""}, {" ", "a reason"}, {"ann", "\t"}} {
 		for what, err := range map[string]error{
+			"SetFence":   signed(who[0], who[1]),
 			"EndFence":   r.EndFence(f.ctx, id, who[0], who[1]),
 			"VoidFence":  r.VoidFence(f.ctx, id, who[0], who[1]),
 			"RemoveOnce": r.RemoveOnce(f.ctx, "rule", "value", who[0], who[1]),

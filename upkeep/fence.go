@@ -42,9 +42,9 @@ func (f Fence) Check(now time.Time) error {
 			f.Until.UTC().Format(time.RFC3339Nano), now.UTC().Format(time.RFC3339Nano))
 	case f.Since.After(f.Until):
 		return fmt.Errorf("%w: its since is later than its until", ErrFence)
-	case f.By == "" || f.Reason == "":
-		return fmt.Errorf("%w: it needs a name and a reason", ErrFence)
-	case len(f.By) > maxWords || len(f.Reason) > maxWords || len(f.Operation) > maxName || len(f.Scope) > maxWords:
+	case Signed(f.By, f.Reason) != nil:
+		return fmt.Errorf("%w: %w", ErrFence, ErrUnsigned)
+	case len(f.Operation) > maxName || len(f.Scope) > maxWords:
 		return fmt.Errorf("%w: it is too long", ErrFence)
 	}
 	return nil

@@ -75,8 +75,8 @@ func (r Rekey) Checked() (Rekey, error) {
 	if r.To == "" {
 		r.To = r.Operation
 	}
-	if r.By == "" || r.Reason == "" {
-		return Rekey{}, fmt.Errorf("%w: it needs a name and a reason", ErrRekey)
+	if err := Signed(r.By, r.Reason); err != nil {
+		return Rekey{}, fmt.Errorf("%w: %w", ErrRekey, err)
 	}
 	for _, added := range r.Add {
 		if err := addable(added[0], added[1]); err != nil {

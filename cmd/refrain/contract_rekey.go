@@ -57,11 +57,12 @@ func (m *Main) runContractRekey(ctx context.Context, r upkeep.Rekey, agreed bool
 	if err != nil {
 		return err
 	}
+	unsigned := signature{by: r.By, reason: r.Reason}.check()
 	switch {
 	case r.Operation == "":
 		return misused("add --operation ID", "no operation is named")
-	case r.By == "" || r.Reason == "":
-		return misused("they go into the audit", "--by and --reason need a text")
+	case unsigned != nil:
+		return unsigned
 	case (r.To == "" || r.To == r.Operation) && len(r.Add) == 0 && len(r.Drop) == 0 && r.Identity == "":
 		return misused("add --to, --add, --drop or --identity", "nothing is to change")
 	case !agreed:

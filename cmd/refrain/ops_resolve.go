@@ -55,11 +55,12 @@ the service are not corrected by that.`,
 
 func (r resolution) result() (record.Result, error) {
 	result := record.Result{Status: r.status, Effect: r.effect, Rejected: r.as == record.Rejected.String()}
+	unsigned := signature{by: r.by, reason: r.reason}.check()
 	switch {
 	case r.as != record.Confirmed.String() && !result.Rejected:
 		return result, misused("add --as confirmed or --as rejected", "--as is %q", r.as)
-	case r.reason == "" || r.by == "":
-		return result, misused("they go into the audit", "--reason and --by are needed")
+	case unsigned != nil:
+		return result, unsigned
 	case r.status != 0 && (r.status < 200 || r.status > 599):
 		return result, misused("from 200 to 599", "--status is %d", r.status)
 	case r.status == 0 && result.Rejected:
