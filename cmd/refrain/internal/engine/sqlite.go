@@ -27,14 +27,14 @@ func (f File) String() string { return "sqlite:" + string(f) }
 func (f File) Schema() string { return sqlite.Schema() }
 
 // Open implements [Place].
-func (f File) Open(_ context.Context, o Options) (Database, error) {
+func (f File) Open(ctx context.Context, o Options) (Database, error) {
 	options := sqlite.Options{Now: o.Now, Observer: o.Observer, Busy: o.Patience}
 	if o.Brief {
 		options.Readers = 1
 	}
 	db, err := sqlite.Open(string(f), options)
 	if err != nil {
-		if kept, unread := journalOf(string(f)); unread == nil && kept == noDatabase {
+		if kept, unread := f.journal(ctx, o); unread == nil && kept == noDatabase {
 			return nil, f.isNone()
 		}
 		return nil, unusable("check the path, and that the file is a SQLite database this user may write", "open %s: %w", f, err)
@@ -57,7 +57,7 @@ func (f File) OpenAsItIs(ctx context.Context, o Options) (Database, error) {
 	case !info.Mode().IsRegular():
 		return nil, unusable("name a file: sqlite:PATH", "%s is not a file", f)
 	}
-	kept, err := journalOf(string(f))
+	kept, err := f.journal(ctx, o)
 	switch {
 	case err == nil && kept == noDatabase:
 		return nil, f.isNone()

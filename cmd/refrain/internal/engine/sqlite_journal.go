@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -46,26 +47,64 @@ func journalOf(path string) (journal, error) {
 	return rollback, nil
 }
 
+// journal is [journalOf] the file, also while another process makes it: the driver
+// reserves a new file's first page before it writes it, and for that moment a
+// reader without SQLite's locks finds zeros.
+func (f File) journal(ctx context.Context, o Options) (journal, error) {
+	return lookAgain(string(f), func() error { return f.read(ctx, o) })
+}
+
+// lookAgain takes the header's word for no database only after SQLite has read the
+// file. That it could not is seen in the header, too.
+func lookAgain(path string, read func() error) (journal, error) {
+	kept, err := journalOf(path)
+	if err != nil || kept != noDatabase {
+		return kept, err
+	}
+	_ = read()
+	return journalOf(path)
+}
+
+// read has SQLite read the file as it is: it waits for a writer's lock.
+func (f File) read(ctx context.Context, o Options) error {
+	pool, err := f.handle(o)
+	if err != nil {
+		return err
+	}
+	var version int
+	return errors.Join(pool.QueryRowContext(ctx, `PRAGMA schema_version`).Scan(&version), pool.Close())
+}
+
 // openRollback opens a database with a rollback journal on a handle of ours,
 // which leaves the journal as it is.
-func (f File) openRollback(o Options) (db *sqlite.DB, err error) {
+func (f File) openRollback(o Options) (*sqlite.DB, error) {
+	pool, err := f.handle(o)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.New(pool, sqlite.Options{Now: o.Now, Observer: o.Observer, Busy: o.patience()})
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return db, nil
+}
+
+// handle is one on the file as it is; nothing is opened yet. The driver is the one
+// the engine registers.
+func (f File) handle(o Options) (*sql.DB, error) {
 	absolute, err := filepath.Abs(string(f))
 	if err != nil {
 		return nil, err
 	}
-	patience := 5 * time.Second
-	if o.Patience > 0 {
-		patience = o.Patience
-	}
 	settings := url.Values{"mode": {"rw"}, "_txlock": {"immediate"},
-		"_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)"}}
-	// The driver is the one the engine registers.
-	pool, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", OmitHost: true, Path: absolute, RawQuery: settings.Encode()}).String())
-	if err != nil {
-		return nil, err
+		"_pragma": {fmt.Sprintf("busy_timeout(%d)", o.patience().Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)"}}
+	return sql.Open("sqlite3", (&url.URL{Scheme: "file", OmitHost: true, Path: absolute, RawQuery: settings.Encode()}).String())
+}
+
+// patience is the engine's own where none is set.
+func (o Options) patience() time.Duration {
+	if o.Patience > 0 {
+		return o.Patience
 	}
-	if db, err = sqlite.New(pool, sqlite.Options{Now: o.Now, Observer: o.Observer, Busy: patience}); err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	return db, nil
+	return 5 * time.Second
 }

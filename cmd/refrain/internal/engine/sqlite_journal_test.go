@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refrain-dev/refrain/sqlite"
 )
@@ -47,4 +48,49 @@ func rollbackFile(path string) error {
 	}
 	_, err = pool.Exec(`CREATE TABLE app (id INTEGER)`)
 	return errors.Join(err, pool.Close())
+}
+
+// TestFileBeingMade: a file is zeros for a moment while another process makes it.
+func TestFileBeingMade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "made")
+	if err := os.WriteFile(path, make([]byte, 4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := File(path).journal(t.Context(), Options{}); err != nil || kept != noDatabase {
+		t.Errorf("zeros are %v, %v", kept, err)
+	}
+	kept, err := lookAgain(path, func() error { // the other process ends
+		return errors.Join(os.Remove(path), rollbackFile(path))
+	})
+	if err != nil || kept != rollback {
+		t.Errorf("a made file is %v, %v", kept, err)
+	}
+}
+
+// TestReadWaitsForTheWriter, and so for a process that makes the file.
+func TestReadWaitsForTheWriter(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "written")
+	if err := rollbackFile(path); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := sql.Open("sqlite3", "file:"+path+"?_txlock=exclusive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	tx, err := writer.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := File(path).read(t.Context(), Options{Patience: time.Millisecond}); err == nil {
+		t.Error("it reads beside a writer")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := File(path).read(t.Context(), Options{}); err != nil {
+		t.Error(err)
+	}
 }
