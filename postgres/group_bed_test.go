@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -26,30 +25,10 @@ type groupBed struct {
 	raw    *pgxpool.Pool // past the engine
 }
 
-func groupURL(t testing.TB) string {
-	t.Helper()
-	url := os.Getenv("REFRAIN_TEST_POSTGRES")
-	if url == "" {
-		url = "postgres://postgres@127.0.0.1:5432/test"
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, url)
-	switch {
-	case err == nil:
-		_ = conn.Close(ctx)
-	case os.Getenv("REFRAIN_REQUIRE_SERVICES") == "1":
-		t.Fatalf("no PostgreSQL at REFRAIN_TEST_POSTGRES: %v", err)
-	default:
-		t.Skipf("no PostgreSQL at REFRAIN_TEST_POSTGRES: %v", err)
-	}
-	return url
-}
-
 func newGroupBed(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) *groupBed {
 	t.Helper()
 	ctx := context.Background()
-	config, err := pgxpool.ParseConfig(groupURL(t))
+	config, err := pgxpool.ParseConfig(keeperURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +59,7 @@ func newGroupBed(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) *g
 func (b *groupBed) connect(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) {
 	t.Helper()
 	ctx := context.Background()
-	config, err := pgxpool.ParseConfig(groupURL(t))
+	config, err := pgxpool.ParseConfig(keeperURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

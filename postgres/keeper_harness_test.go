@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/lib/pq"
@@ -20,29 +22,39 @@ type keeper struct {
 	db *sql.DB
 }
 
-// keeperURL finds the server, or skips the test.
-func keeperURL(t testing.TB) string {
-	t.Helper()
+// answers asks the server once: a connection is what costs most here.
+var answers = sync.OnceValue(func() error {
+	db, err := sql.Open("pgx", serverURL())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return errors.Join(db.PingContext(ctx), db.Close())
+})
+
+func serverURL() string {
 	url := os.Getenv("REFRAIN_TEST_POSTGRES")
 	if url == "" {
 		url = "postgres://postgres@127.0.0.1:5432/test"
 	}
-	db, err := sql.Open("pgx", url)
-	if err == nil {
-		defer db.Close()
-		err = db.PingContext(t.Context())
+	if !strings.Contains(url, "?") {
+		url += "?sslmode=disable" // lib/pq asks for TLS otherwise
 	}
-	switch {
+	return url
+}
+
+// keeperURL finds the server, or skips the test.
+func keeperURL(t testing.TB) string {
+	t.Helper()
+	switch err := answers(); {
 	case err == nil:
 	case os.Getenv("REFRAIN_REQUIRE_SERVICES") == "1":
 		t.Fatalf("no PostgreSQL at REFRAIN_TEST_POSTGRES: %v", err)
 	default:
 		t.Skipf("no PostgreSQL at REFRAIN_TEST_POSTGRES: %v", err)
 	}
-	if !strings.Contains(url, "?") {
-		url += "?sslmode=disable" // lib/pq asks for TLS otherwise
-	}
-	return url
+	return serverURL()
 }
 
 // newKeeper is a migrated store; the driver is pgx or postgres, which is lib/pq,

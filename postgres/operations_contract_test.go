@@ -16,8 +16,9 @@ import (
 )
 
 func TestOperations(t *testing.T) {
+	stage := newStage(t)
 	storetest.RunOperations(t, func(t *testing.T, env storetest.Env) *storetest.OperationsHarness[Tx] {
-		s := newShop(t, Options{Now: env.Now})
+		s := stage.shop(t, Options{Now: env.Now})
 		h := operationsHarness(s.harness(t, env), s.Operations(), s.raw, s.sql)
 		h.Beside = func(t testing.TB) operation.Store[Tx] {
 			return openShop(t, keeperURL(t), s.opts).Operations()
@@ -34,8 +35,9 @@ func TestOperations(t *testing.T) {
 func TestOperationsSQL(t *testing.T) {
 	for _, driver := range sqlDrivers {
 		t.Run(driver, func(t *testing.T) {
+			stage := newStage(t)
 			storetest.RunOperations(t, func(t *testing.T, env storetest.Env) *storetest.OperationsHarness[SQLTx] {
-				s := newSQLShop(t, driver, Options{Now: env.Now})
+				s := stage.sqlShop(t, driver, Options{Now: env.Now})
 				h := operationsHarness(s.harness(t, driver, env), s.Operations(), s.raw, s.sql)
 				h.Beside = func(t testing.TB) operation.Store[SQLTx] {
 					return openSQLShop(t, driver, keeperURL(t), s.opts).Operations()

@@ -50,7 +50,7 @@ CREATE TRIGGER eat BEFORE INSERT ON ` + b.schema + `.record FOR EACH ROW EXECUTE
 		if _, err := b.raw.Exec(t.Context(), made.ddl); err != nil {
 			t.Fatal(err)
 		}
-		q := openSQLShop(t, "pgx", groupURL(t), b.db.opts)
+		q := openSQLShop(t, "pgx", keeperURL(t), b.db.opts)
 		call := groupCall("k")
 		call.Contract.MaxExecution = time.Second
 		for engine, run := range map[string]func() error{

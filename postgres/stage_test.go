@@ -8,17 +8,24 @@ import (
 )
 
 // stage is a schema on which the properties of a suite are played one after
-// another: to make one takes longer than most of them.
-type stage struct{ schema string }
+// another, with connections they share: to make either takes longer than most of
+// them.
+type stage struct {
+	schema string
+	raw    *pgxpool.Pool // past the engine
+}
 
-func newStage(t testing.TB) stage { return stage{newShop(t, Options{}).opts.Schema} }
+func newStage(t testing.TB) stage {
+	s := newShop(t, Options{})
+	return stage{s.opts.Schema, s.raw}
+}
 
 // shop is newShop on the stage.
 func (st stage) shop(t testing.TB, opts Options, dress ...func(*pgxpool.Config)) *shop {
 	t.Helper()
 	opts.Schema = st.schema
 	s := openShop(t, keeperURL(t), opts, dress...)
-	s.raw = rawPool(t, keeperURL(t))
+	s.raw = st.raw
 	s.sql0(t, clearing("orders"))
 	return s
 }
@@ -28,7 +35,7 @@ func (st stage) sqlShop(t testing.TB, driver string, opts Options, change ...fun
 	t.Helper()
 	opts.Schema = st.schema
 	s := openSQLShop(t, driver, keeperURL(t), opts, change...)
-	s.raw = rawPool(t, keeperURL(t))
+	s.raw = st.raw
 	s.past(t, clearing("orders"))
 	return s
 }
