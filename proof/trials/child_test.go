@@ -39,6 +39,7 @@ const childVariable = "REFRAIN_TRIAL_CHILD"
 type instance struct {
 	Engine string
 	Place  engines.Place
+	Busy   time.Duration // how long a call waits for the server; 0 is the engine's own
 }
 
 // child serves orders until its parent is gone.
@@ -51,7 +52,7 @@ func child(text string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := room.Connect("", 8)
+	engine, err := room.Connect("", 8, engines.Options{Busy: in.Busy})
 	if err != nil {
 		return err
 	}
@@ -71,9 +72,9 @@ func child(text string) error {
 }
 
 // startChild starts an instance; it ends with the test.
-func startChild(t *testing.T, room *engines.Shop) (url string) {
+func startChild(t *testing.T, room *engines.Shop, busy time.Duration) (url string) {
 	t.Helper()
-	text, err := json.Marshal(instance{room.Name, room.Place()})
+	text, err := json.Marshal(instance{room.Name, room.Place(), busy})
 	if err != nil {
 		t.Fatal(err)
 	}

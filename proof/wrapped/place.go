@@ -30,13 +30,13 @@ func (s Setting) open() (store, error) {
 		now = func() time.Time { return time.Now().Add(s.Skew) }
 	}
 	if s.Engine == onFile {
-		return sqlite.Open(s.Place.DSN, sqlite.Options{Normal: true, Now: now})
+		return sqlite.Open(s.Place.DSN, sqlite.Options{Normal: true, Now: now, Busy: s.Busy})
 	}
 	shop, err := s.Place.Shop(s.Engine)
 	if err != nil {
 		return nil, err
 	}
-	return shop.Connect("", 3, engines.Options{Now: now})
+	return shop.Connect("", 3, engines.Options{Now: now, Busy: s.Busy})
 }
 
 // over runs a trial over every engine; a scene is a place for one record and a

@@ -45,6 +45,8 @@ type Setting struct {
 	Signal  syscall.Signal // SIGKILL or SIGSTOP
 	Skew    time.Duration  // of its store's clock
 	Rerun   bool           // Contract.RerunLost
+	Lease   time.Duration  // of the contract; 0 is Lease
+	Busy    time.Duration  // how long a call waits for the store; 0 is the engine's own
 }
 
 const settingVar = "REFRAIN_WRAPPED"
@@ -54,9 +56,12 @@ const settingVar = "REFRAIN_WRAPPED"
 const Lease = 2 * time.Second
 
 func (s Setting) contract() refrain.Contract {
+	if s.Lease == 0 {
+		s.Lease = Lease
+	}
 	return refrain.Contract{
 		Operation: "charges.create", Schema: "1", ReplayFor: 24 * time.Hour, RememberFor: 30 * 24 * time.Hour,
-		Lease: Lease, Wait: 200 * time.Millisecond, RerunLost: s.Rerun,
+		Lease: s.Lease, Wait: 200 * time.Millisecond, RerunLost: s.Rerun,
 	}
 }
 

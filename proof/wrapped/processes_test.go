@@ -32,7 +32,7 @@ func TestKilled(t *testing.T) {
 				s := scene(t)
 				other := Start(t, s)
 				s.At, s.Signal = step, syscall.SIGKILL
-				if a := post(Start(t, s).url); a.err == nil {
+				if a := ask(t, Start(t, s).url); a.err == nil {
 					t.Fatalf("the process answered %d %s", a.status, a.body)
 				}
 				for try := range 3 {
@@ -57,7 +57,7 @@ func TestKilledUnderRerun(t *testing.T) {
 		s.Rerun = true
 		other := Start(t, s)
 		s.At, s.Signal = AfterEffect, syscall.SIGKILL
-		post(Start(t, s).url)
+		ask(t, Start(t, s).url)
 		wantCharge(t, settle(t, other.url), "1", false)
 		wantCharge(t, settle(t, other.url), "1", true)
 		wantEffects(t, s, 2) // what the contract admits
@@ -102,9 +102,7 @@ func TestStopped(t *testing.T) {
 				other := Start(t, s)
 				s.At, s.Signal = step, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := make(chan answer, 1)
-				go func() { first <- post(stopped.url) }()
-				stopped.untilStopped()
+				first := stopped.stopped()
 				a := settle(t, other.url)
 				if want.before != "" {
 					wantProblem(t, a, 409, want.before)
@@ -137,9 +135,7 @@ func TestTwoOwners(t *testing.T) {
 				other := Start(t, s)
 				s.Charge, s.At, s.Signal = charge, AfterEffect, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := make(chan answer, 1)
-				go func() { first <- post(stopped.url) }()
-				stopped.untilStopped()
+				first := stopped.stopped()
 				wantCharge(t, settle(t, other.url), "1", false)
 				stopped.Continue()
 				own := <-first
@@ -173,12 +169,10 @@ func TestSkewedClocks(t *testing.T) {
 				other := Start(t, s)
 				s.Skew, s.At, s.Signal = skew, AfterEffect, syscall.SIGSTOP
 				owner := Start(t, s)
-				first := make(chan answer, 1)
-				go func() { first <- post(owner.url) }()
-				owner.untilStopped()
+				first := owner.stopped()
 				want := map[bool]string{true: "outcome-unknown", false: "in-progress"}[skew < 0]
 				for range 3 {
-					wantProblem(t, post(other.url), 409, want)
+					wantProblem(t, ask(t, other.url), 409, want)
 				}
 				owner.Continue()
 				wantCharge(t, <-first, "1", false)
@@ -198,7 +192,7 @@ func TestFenceOfSkewedClocks(t *testing.T) {
 		s.Skew = 10 * time.Minute
 		ahead := Start(t, s)
 		s.Skew, s.At, s.Signal = -10*time.Minute, AfterEffect, syscall.SIGKILL
-		post(Start(t, s).url)
+		ask(t, Start(t, s).url)
 		wantCharge(t, settle(t, ahead.url), "1", false)
 		wantEffects(t, s, 2)
 		wantFences(t, s)

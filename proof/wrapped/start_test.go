@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -59,11 +60,26 @@ func (p *Process) Continue() {
 	}
 }
 
-// untilStopped waits for the kernel to say that the process has stopped.
-func (p *Process) untilStopped() {
+// stopped sends the request that stops the process, waits for the kernel to say so,
+// and returns where the request's answer will be.
+func (p *Process) stopped() <-chan answer {
 	p.t.Helper()
+	var stopped atomic.Bool
+	first := make(chan answer, 1)
+	go func() {
+		a := post(p.url)
+		for !stopped.Load() && a.problem() == "store-unavailable" { // a busy server refuses before anything begins
+			a = post(p.url)
+		}
+		if !stopped.Load() {
+			_ = p.cmd.Process.Kill()
+		}
+		first <- a
+	}()
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		p.t.Fatalf("the process did not stop: %v, %v", status, err)
 	}
+	stopped.Store(true)
+	return first
 }

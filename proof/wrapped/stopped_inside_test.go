@@ -19,13 +19,11 @@ func TestStoppedInATransaction(t *testing.T) {
 				other := Start(t, s)
 				s.At, s.Signal = step, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := make(chan answer, 1)
-				go func() { first <- post(stopped.url) }()
-				stopped.untilStopped()
+				first := stopped.stopped()
 				if a := post(other.url); a.problem() == "store-unavailable" && step == InClaim {
 					wantProblem(t, a, 503, "store-unavailable") // it waited for the lock
 				} else {
-					wantProblem(t, a, 409, "in-progress")
+					wantProblem(t, ask(t, other.url), 409, "in-progress")
 				}
 				wantEffects(t, s, effects)
 				stopped.Continue()
