@@ -21,9 +21,9 @@ func TestContractSQLRepeatableRead(t *testing.T) { contractSQL(t, "postgres", pg
 func TestContractSQLSerializable(t *testing.T) { contractSQL(t, "pgx", pgx.Serializable) }
 
 func contractSQL(t *testing.T, driver string, level pgx.TxIsoLevel) {
-	stage := newStage(t)
+	stage := newSQLStage(t, driver)
 	storetest.Run(t, func(t *testing.T, env storetest.Env) *storetest.Harness[SQLTx] {
-		return stage.sqlShop(t, driver, Options{Now: env.Now, Isolation: level}).harness(t, driver, env)
+		return stage.shop(t, Options{Now: env.Now, Isolation: level}).harness(t, driver, env)
 	}, storetest.Features{})
 }
 

@@ -23,6 +23,7 @@ type groupBed struct {
 	schema string        // quoted
 	name   string        // bare
 	raw    *pgxpool.Pool // past the engine
+	pool   *pgxpool.Pool
 }
 
 func newGroupBed(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) *groupBed {
@@ -58,28 +59,20 @@ func newGroupBed(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) *g
 // connect opens the engine on the bed's schema.
 func (b *groupBed) connect(t testing.TB, opts Options, tweaks ...func(*pgxpool.Config)) {
 	t.Helper()
-	ctx := context.Background()
-	config, err := pgxpool.ParseConfig(keeperURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.MaxConns = 8
-	for _, tweak := range tweaks {
-		tweak(config)
-	}
-	Configure(config)
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opts.Schema = b.name
-	b.db, err = New(pool, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.on(t, enginePool(t, keeperURL(t), 8, tweaks...), opts)
 	b.db.owned = true
-	t.Cleanup(func() { _ = b.db.Close(context.Background()) })
-	b.group = b.db.Group()
+}
+
+// on opens the engine on somebody's pool.
+func (b *groupBed) on(t testing.TB, pool *pgxpool.Pool, opts Options) {
+	t.Helper()
+	opts.Schema, b.pool = b.name, pool
+	db, err := New(pool, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	b.db, b.group = db, db.Group()
 }
 
 // again is another engine on the same tables, as another process has it.

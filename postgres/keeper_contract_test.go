@@ -24,9 +24,9 @@ func TestKeeperContract(t *testing.T) {
 func TestKeeperContractSQL(t *testing.T) {
 	for _, driver := range sqlDrivers {
 		t.Run(driver, func(t *testing.T) {
-			stage := newStage(t)
+			stage := newSQLStage(t, driver)
 			storetest.RunKeeper(t, func(t *testing.T, env storetest.Env) *storetest.KeeperHarness[SQLTx] {
-				s := stage.sqlShop(t, driver, Options{Now: env.Now})
+				s := stage.shop(t, Options{Now: env.Now})
 				return keeperHarness(s.harness(t, driver, env), s.raw, s.sql, func(t testing.TB, schema string) upkeep.Keeper {
 					return openSQLShop(t, driver, keeperURL(t), Options{Schema: schema}).SQL
 				})

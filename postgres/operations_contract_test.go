@@ -35,9 +35,9 @@ func TestOperations(t *testing.T) {
 func TestOperationsSQL(t *testing.T) {
 	for _, driver := range sqlDrivers {
 		t.Run(driver, func(t *testing.T) {
-			stage := newStage(t)
+			stage := newSQLStage(t, driver)
 			storetest.RunOperations(t, func(t *testing.T, env storetest.Env) *storetest.OperationsHarness[SQLTx] {
-				s := stage.sqlShop(t, driver, Options{Now: env.Now})
+				s := stage.shop(t, Options{Now: env.Now})
 				h := operationsHarness(s.harness(t, driver, env), s.Operations(), s.raw, s.sql)
 				h.Beside = func(t testing.TB) operation.Store[SQLTx] {
 					return openSQLShop(t, driver, keeperURL(t), s.opts).Operations()

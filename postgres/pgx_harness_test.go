@@ -61,11 +61,19 @@ func rawPool(t testing.TB, url string) *pgxpool.Pool {
 // openShop opens another engine, as another process would.
 func openShop(t testing.TB, url string, opts Options, dress ...func(*pgxpool.Config)) *shop {
 	t.Helper()
+	s := shopOn(t, enginePool(t, url, 4, dress...), opts)
+	s.owned = true
+	return s
+}
+
+// enginePool is a pool of an engine's; dress may change its configuration.
+func enginePool(t testing.TB, url string, size int32, dress ...func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.MaxConns = 4
+	config.MaxConns = size
 	Configure(config)
 	for _, change := range dress {
 		change(config)
@@ -74,11 +82,16 @@ func openShop(t testing.TB, url string, opts Options, dress ...func(*pgxpool.Con
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pool
+}
+
+// shopOn opens an engine on somebody's pool.
+func shopOn(t testing.TB, pool *pgxpool.Pool, opts Options) *shop {
+	t.Helper()
 	db, err := New(pool, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.owned = true
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()

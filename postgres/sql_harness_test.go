@@ -57,6 +57,17 @@ func openSQLShop(t testing.TB, driver, url string, opts Options, change ...func(
 	if pool.Stats().MaxOpenConnections == 0 {
 		pool.SetMaxOpenConns(4)
 	}
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return sqlShopOn(t, pool, opts)
+}
+
+// sqlShopOn opens an engine on somebody's handle.
+func sqlShopOn(t testing.TB, pool *sql.DB, opts Options) *sqlShop {
+	t.Helper()
 	db, err := NewSQL(pool, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +80,6 @@ func openSQLShop(t testing.TB, driver, url string, opts Options, change ...func(
 		}
 		if n := pool.Stats().InUse; n != 0 {
 			t.Errorf("%d connections are kept", n)
-		}
-		if err := pool.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	return &sqlShop{SQL: db}

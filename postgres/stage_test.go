@@ -13,28 +13,41 @@ import (
 type stage struct {
 	schema string
 	raw    *pgxpool.Pool // past the engine
+	pool   *pgxpool.Pool
 }
 
 func newStage(t testing.TB) stage {
 	s := newShop(t, Options{})
-	return stage{s.opts.Schema, s.raw}
+	return stage{s.opts.Schema, s.raw, s.conns}
 }
 
 // shop is newShop on the stage.
-func (st stage) shop(t testing.TB, opts Options, dress ...func(*pgxpool.Config)) *shop {
+func (st stage) shop(t testing.TB, opts Options) *shop {
 	t.Helper()
 	opts.Schema = st.schema
-	s := openShop(t, keeperURL(t), opts, dress...)
+	s := shopOn(t, st.pool, opts)
 	s.raw = st.raw
 	s.sql0(t, clearing("orders"))
 	return s
 }
 
-// sqlShop is newSQLShop on the stage.
-func (st stage) sqlShop(t testing.TB, driver string, opts Options, change ...func(url string) *sql.DB) *sqlShop {
+// sqlStage is a stage for a driver of database/sql.
+type sqlStage struct {
+	schema string
+	raw    *pgxpool.Pool // past the engine
+	pool   *sql.DB
+}
+
+func newSQLStage(t testing.TB, driver string) sqlStage {
+	s := newSQLShop(t, driver, Options{})
+	return sqlStage{s.opts.Schema, s.raw, s.handle}
+}
+
+// shop is newSQLShop on the stage.
+func (st sqlStage) shop(t testing.TB, opts Options) *sqlShop {
 	t.Helper()
 	opts.Schema = st.schema
-	s := openSQLShop(t, driver, keeperURL(t), opts, change...)
+	s := sqlShopOn(t, st.pool, opts)
 	s.raw = st.raw
 	s.past(t, clearing("orders"))
 	return s
@@ -44,7 +57,7 @@ func (st stage) sqlShop(t testing.TB, driver string, opts Options, change ...fun
 func (b *groupBed) cleared(t testing.TB, opts Options) *groupBed {
 	t.Helper()
 	next := &groupBed{schema: b.schema, name: b.name, raw: b.raw}
-	next.connect(t, opts)
+	next.on(t, b.pool, opts)
 	if _, err := b.raw.Exec(t.Context(), next.db.sql.text(clearing("effects"))); err != nil {
 		t.Fatal(err)
 	}
