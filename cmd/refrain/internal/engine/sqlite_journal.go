@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/refrain-dev/refrain/sqlite"
 )
 
@@ -49,20 +51,20 @@ func journalOf(path string) (journal, error) {
 
 // journal is [journalOf] the file, also while another process makes it: the driver
 // reserves a new file's first page before it writes it, and for that moment a
-// reader without SQLite's locks finds zeros.
+// reader without SQLite's locks finds zeros. So SQLite itself has the last word on
+// what is no database.
 func (f File) journal(ctx context.Context, o Options) (journal, error) {
-	return lookAgain(string(f), func() error { return f.read(ctx, o) })
-}
-
-// lookAgain takes the header's word for no database only after SQLite has read the
-// file. That it could not is seen in the header, too.
-func lookAgain(path string, read func() error) (journal, error) {
-	kept, err := journalOf(path)
+	kept, err := journalOf(string(f))
 	if err != nil || kept != noDatabase {
 		return kept, err
 	}
-	_ = read()
-	return journalOf(path)
+	switch err := f.read(ctx, o); {
+	case errors.Is(err, sqlite3.NOTADB):
+		return noDatabase, nil
+	case err != nil:
+		return noDatabase, err
+	}
+	return journalOf(string(f))
 }
 
 // read has SQLite read the file as it is: it waits for a writer's lock.

@@ -18,7 +18,7 @@ func TestQuoteInAnotherProcess(t *testing.T) {
 }
 
 func quoteElsewhere(t *testing.T, db string) {
-	const wait = 3 * time.Second // longer than a busy machine takes for an order
+	const wait = 3 * time.Second // longer than a busy machine takes for three orders
 	at := enginetest.Place(t, db)
 	config := usual
 	config.Wait = wait
@@ -49,8 +49,8 @@ func quoteElsewhere(t *testing.T, db string) {
 	if took := time.Since(began); took < wait {
 		t.Errorf("the duplicate waited %v of %v", took, wait)
 	}
-	if orders == 0 {
-		t.Error("no order was made while it waited: the writer was not free")
+	if orders < 3 {
+		t.Errorf("%d orders while it waited: the writer was not free", orders)
 	}
 	if ref := wantProblemRef(t, told, "in-progress"); ref == "" || one.state(t, "q") != "submitted" || other.state(t, "q") != "submitted" {
 		t.Errorf("ref %q, states %q and %q", ref, one.state(t, "q"), other.state(t, "q"))
