@@ -39,8 +39,11 @@ const childVariable = "REFRAIN_TRIAL_CHILD"
 type instance struct {
 	Engine string
 	Place  engines.Place
-	Busy   time.Duration // how long a call waits for the server; 0 is the engine's own
 }
+
+// patient is longer than a busy disk keeps anybody waiting: who waits that long
+// waits for a lock that nobody gives back.
+const patient = time.Minute
 
 // child serves orders until its parent is gone.
 func child(text string) error {
@@ -52,7 +55,7 @@ func child(text string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := room.Connect("", 8, engines.Options{Busy: in.Busy})
+	engine, err := room.Connect("", 8, engines.Options{Busy: patient})
 	if err != nil {
 		return err
 	}
@@ -72,9 +75,9 @@ func child(text string) error {
 }
 
 // startChild starts an instance; it ends with the test.
-func startChild(t *testing.T, room *engines.Shop, busy time.Duration) (url string) {
+func startChild(t *testing.T, room *engines.Shop) (url string) {
 	t.Helper()
-	text, err := json.Marshal(instance{room.Name, room.Place(), busy})
+	text, err := json.Marshal(instance{room.Name, room.Place()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func TestStopped(t *testing.T) {
 				other := Start(t, s)
 				s.At, s.Signal = step, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := stopped.stopped()
+				first := stopped.untilStopped()
 				a := settle(t, other.url)
 				if want.before != "" {
 					wantProblem(t, a, 409, want.before)
@@ -135,7 +135,7 @@ func TestTwoOwners(t *testing.T) {
 				other := Start(t, s)
 				s.Charge, s.At, s.Signal = charge, AfterEffect, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := stopped.stopped()
+				first := stopped.untilStopped()
 				wantCharge(t, settle(t, other.url), "1", false)
 				stopped.Continue()
 				own := <-first
@@ -169,7 +169,7 @@ func TestSkewedClocks(t *testing.T) {
 				other := Start(t, s)
 				s.Skew, s.At, s.Signal = skew, AfterEffect, syscall.SIGSTOP
 				owner := Start(t, s)
-				first := owner.stopped()
+				first := owner.untilStopped()
 				want := map[bool]string{true: "outcome-unknown", false: "in-progress"}[skew < 0]
 				for range 3 {
 					wantProblem(t, ask(t, other.url), 409, want)

@@ -60,9 +60,9 @@ func (p *Process) Continue() {
 	}
 }
 
-// stopped sends the request that stops the process, waits for the kernel to say so,
+// untilStopped sends the request that stops the process, waits for the kernel to say so,
 // and returns where the request's answer will be.
-func (p *Process) stopped() <-chan answer {
+func (p *Process) untilStopped() <-chan answer {
 	p.t.Helper()
 	var stopped atomic.Bool
 	first := make(chan answer, 1)

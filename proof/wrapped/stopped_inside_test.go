@@ -19,7 +19,7 @@ func TestStoppedInATransaction(t *testing.T) {
 				other := Start(t, s)
 				s.At, s.Signal = step, syscall.SIGSTOP
 				stopped := Start(t, s)
-				first := stopped.stopped()
+				first := stopped.untilStopped()
 				if a := post(other.url); a.problem() == "store-unavailable" && step == InClaim {
 					wantProblem(t, a, 503, "store-unavailable") // it waited for the lock
 				} else {
